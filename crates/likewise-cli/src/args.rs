@@ -73,7 +73,7 @@ pub(crate) use likewise_study::neighbors::{NEIGHBORS, neighbors};
     version,
     args_override_self = true,
     arg_required_else_help = true,
-    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --labels forty-labels.csv --encoder gist,phog -o run/\n  likewise search run/ --id 42        what is most like it\n\nA csv of labels has the columns id and label; items that it does not name are unlabeled.\n\nDATA is a .npy, .npz, .csv, .xlsx, .jsonl, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
+    after_help = "First steps:\n  likewise demo                      the whole journey on built-in digits\n  likewise doctor items.npz          look at your data\n  likewise fit items.npz --labels forty-labels.csv -o run/\n  likewise fit photos/ --labels forty-labels.csv --encoder gist,lbp --view gist --view lbp -o run/\n  likewise search run/ --id 42        what is most like it\n\nA csv of labels has the columns id and label; items that it does not name are unlabeled.\n\nDATA is a .npy, .npz, .csv, .xlsx, .jsonl, .parquet or .safetensors file, MNIST idx files (a file or their folder), or a folder of images (sub-folder = class; unlabeled/ or the top = unlabeled)."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]

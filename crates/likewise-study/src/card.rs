@@ -219,7 +219,7 @@ pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
             "half the 95 % interval.\n\n",
         ]);
     }
-    for line in &results.verdict {
+    for line in results.verdict.iter().chain(&results.columns_in_words()) {
         card.extend(["- ", &plain::markdown(line), "\n"]);
     }
     card.push_str(&formula(of.recipe, model));

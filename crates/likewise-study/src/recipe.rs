@@ -238,6 +238,15 @@ impl Recipe {
             let why = "with rounds.keep = \"last\" no epoch is chosen";
             idle.push(("rounds.folds", why));
         }
+        // How labels spread says the beliefs of a run, and is the graph of a learner that reads one.
+        let spreads_or_none = matches!(
+            self.pseudo_labels,
+            PseudoLabels::None | PseudoLabels::Propagation(_)
+        );
+        if self.looks_at_items_alone() && !spreads_or_none {
+            let why = "the learner looks at the items alone, and learns no class";
+            idle.push(("pseudo_labels", why));
+        }
         if let PseudoLabels::Clusters(clusters) = &self.pseudo_labels {
             if clusters.on == On::Start {
                 let why = "the start is clustered once";

@@ -231,7 +231,10 @@ fn verdict(results: &Results) -> Markup {
             @if let Some(first) = first { b { (first) } }
             (numbers(results))
         }
-        ul.verdicts { @for line in lines { li { (line) } } }
+        ul.verdicts {
+            @for line in lines { li { (line) } }
+            @if let Some(kept) = results.columns_in_words() { li { (kept) } }
+        }
     }
 }
 
@@ -251,7 +254,9 @@ fn numbers(results: &Results) -> Markup {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::study::{Collapses, Delivered, DrawLog, Epoch, Finding, Next, Tried, Verdict, Why};
+    use crate::study::{
+        Collapses, ColumnName, Delivered, DrawLog, Epoch, Finding, Next, Tried, Verdict, Why,
+    };
     use likewise::eval::by_class::ClassResult;
     use likewise::eval::calibration::{BINS, Bin, Calibration};
     use likewise::eval::collapse::Collapse;
@@ -330,6 +335,18 @@ mod tests {
         }
     }
 
+    fn collapses() -> Collapses {
+        let meter = Collapse {
+            effective_rank: 2.0,
+            mean_cosine: 0.2,
+            dimensions: 3,
+        };
+        Collapses {
+            learned: meter,
+            raw: meter,
+        }
+    }
+
     /// 24 items of 3 classes, every second one tested; the embedding tells classes apart,
     /// the features do so less.
     fn case(classes: [&str; 3]) -> (Study, Collection) {
@@ -347,11 +364,6 @@ mod tests {
         let ids = (0..n).map(|i| format!("item <{i}>")).collect();
         let mut collection = Collection::new(ids, vec![view]).unwrap();
         collection.labels = Some(labels);
-        let meter = Collapse {
-            effective_rank: 2.0,
-            mean_cosine: 0.2,
-            dimensions: 3,
-        };
         let results = Results {
             summary: summary(0.8),
             baselines: BTreeMap::from([
@@ -394,15 +406,14 @@ mod tests {
             seed: 3,
             per_draw: vec![log(0), log(1)],
             calibration: calibration(20),
-            collapse: Collapses {
-                learned: meter,
-                raw: meter,
-            },
+            collapse: collapses(),
             leaks: vec![Finding {
                 what: "identical items within a part".into(),
                 count: 2,
                 examples: vec![("item <1>".into(), "item <2>".into())],
             }],
+            kept_columns: vec![ColumnName::Number(1), ColumnName::Name("hue <1>".into())],
+            n_columns: Some(3),
         };
         let parts = (0..n).map(|i| if i % 2 == 0 { Part::Test } else { Part::Train });
         let study = Study {
@@ -489,6 +500,7 @@ mod tests {
              nearest neighbour is of the right class for 80.0 % of the queries (raw features: \
              60.0 %).</p>",
             "<li>Did spreading them to other items add to that? Not clearly.</li>",
+            "<li>kept 2 of 3 columns: 1, hue &lt;1&gt;</li>",
             "<th scope=\"row\">mixed-lp <span class=\"star\" title=\"best row\">★</span>",
             "0.790–0.810",
             "0.800–1.000",

@@ -5,6 +5,7 @@ mod believe;
 mod bench;
 mod choose;
 mod cluster;
+mod columns;
 mod copies;
 mod cross;
 mod draw;
@@ -40,6 +41,7 @@ mod vote;
 pub use auto::{CHOICE, Choice};
 pub(crate) use auto::{MOST as MOST_TO_CHOOSE_BY, has_chosen};
 pub use bench::Bench;
+pub use columns::ColumnName;
 pub use cross::{
     ByDirection, CrossClass, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded,
     OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,

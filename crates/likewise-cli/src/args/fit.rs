@@ -59,7 +59,7 @@ fn in_order(flag: Arg) -> Arg {
 pub(crate) struct Fit {
     /// The recipe: `auto`, which chooses by labels that it keeps back; a name (mixed-lp, probabilities, mixed-lp-paper,
     /// mixed-rca, rca, logistic, dssml, affinity-triplet, contextual, or a loss; across views gsph, mixed+gsph, cca ...; `likewise explain NAME` shows it), or a .toml file that says what differs from one; a recipe table in --config changes single choices.
-    /// Default: auto; with --multi-label contextual, with --pairs label-rca, with --triplets triplet, with --epochs or a recipe table mixed-lp.
+    /// Default: auto; with --multi-label contextual, with --pairs label-rca, with --triplets oasis, with --epochs or a recipe table mixed-lp, or the base of that table.
     #[arg(long, value_name = "NAME")]
     pub(crate) recipe: Option<String>,
     /// Any setting of the recipe by its name in a recipe file, e.g. --set rounds.epochs=4; a name alone is a parameter of

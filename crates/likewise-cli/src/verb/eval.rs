@@ -70,7 +70,12 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
     if results.summary.n_queries > 0 {
         output::text(table::of(&results.rows()))?;
     }
-    for line in &results.verdict {
+    print_answers(results)
+}
+
+/// The verdict, and what was selected.
+pub(super) fn print_answers(results: &Results) -> Result<(), Failure> {
+    for line in results.verdict.iter().chain(&results.columns_in_words()) {
         // In runs of before, names in it may be of any length.
         output::line(plain::message(line))?;
     }

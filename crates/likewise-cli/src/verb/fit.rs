@@ -78,9 +78,5 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
         output::text(table::of(&results.rows()))?;
         output::line("")?;
     }
-    for line in &results.verdict {
-        // In runs of before, names in it may be of any length.
-        output::line(plain::message(line))?;
-    }
-    Ok(())
+    super::eval::print_answers(results)
 }

@@ -278,6 +278,30 @@ fn several_descriptors_stand_side_by_side() {
 }
 
 #[test]
+fn the_first_steps_name_the_views_of_descriptors() {
+    let scene = scene();
+    let at = scene.path();
+    let ids = (0..12).flat_map(|i| {
+        [
+            format!("across/{i:02}.png,a\n"),
+            format!("down/{i:02}.png,d\n"),
+        ]
+    });
+    let labels = format!("id,label\n{}", ids.collect::<String>());
+    std::fs::write(at.join("forty-labels.csv"), labels).unwrap();
+    let help = runs(at, "--help");
+    let examples = help.lines().map(str::trim);
+    let mut examples = examples.filter(|line| line.starts_with("likewise fit photos/"));
+    let example = examples.next().unwrap_or_else(|| panic!("{help}"));
+    let line = example.trim_start_matches("likewise ");
+    assert!(line.contains("--encoder gist,lbp"), "{line}");
+    runs(at, &format!("{line} {FIT}"));
+    let config = std::fs::read_to_string(at.join("run/config.json")).unwrap();
+    let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+    assert_eq!(config["view"], "gist+lbp");
+}
+
+#[test]
 fn what_no_encoder_can_be_is_told() {
     let scene = scene();
     let at = scene.path();

@@ -322,7 +322,21 @@ fn a_selection_keeps_columns_and_compares_what_is_left() {
             "r.toml",
             &format!("base = '{recipe}'\nlearner.features = 5\n"),
         );
-        scene.good("fit wine.csv --recipe r.toml -q --overwrite -o run");
+        let said = scene.good("fit wine.csv --recipe r.toml -q --overwrite -o run");
+        // By their names, in the order of the table.
+        let mut kept = expected.to_vec();
+        kept.sort_unstable();
+        let kept: Vec<String> = kept.iter().map(|j| format!("f{j}")).collect();
+        let line = format!("kept 5 of 13 columns: {}", kept.join(", "));
+        assert!(said.lines().any(|own| own == line), "{said}");
+        for file in ["report.html", "README.md"] {
+            let page = fs::read_to_string(scene.path("run").join(file)).unwrap();
+            assert!(page.contains(&line), "{file}");
+        }
+        let metrics = fs::read_to_string(scene.path("run").join("metrics.json")).unwrap();
+        let metrics: Value = serde_json::from_str(&metrics).unwrap();
+        assert_eq!(metrics["kept_columns"], serde_json::json!(kept));
+        assert_eq!(metrics["n_columns"], 13);
         let (arrays, _) = from_safetensors(&scene.model("run")).unwrap();
         let l = arrays.matrix64("transform").unwrap();
         let chosen: Vec<usize> = (l.rows().into_iter())
@@ -385,15 +399,25 @@ fn what_cannot_go_on_or_be_compared_is_said() {
     }
     assert_eq!(scene.model("run"), model, "it stays as it is");
     for (text, expected) in [
-        ("base = 'omks'\nlearner.kernels = []\n", "omks.kernels"),
+        (
+            "base = 'omks'\nlearner.kernels = []\n",
+            "learner.kernels = []",
+        ),
         ("base = 'omks'\nlearner.nosuch = 1\n", "nosuch"),
         (
             "base = 'omks'\nlearner.kernels = [{ kind = 'rbf', width = { fixed = -1.0 } }]\n",
-            "kernel.width",
+            "learner.kernels[0].width",
         ),
-        ("base = 'emr'\nlearner.alpha = 2.0\n", "emr.alpha"),
-        ("base = 'mcfs'\nlearner.features = 0\n", "mcfs.features"),
-        ("base = 'pca'\nlearner.rank = 0\n", "pca.rank"),
+        ("base = 'emr'\nlearner.alpha = 2.0\n", "learner.alpha = 2"),
+        (
+            "base = 'mcfs'\nlearner.features = 0\n",
+            "learner.features = 0",
+        ),
+        ("base = 'pca'\nlearner.rank = 0\n", "learner.rank = 0"),
+        (
+            "base = 'itml'\nlearner.gamma = nan\n",
+            "learner.gamma: is no finite number",
+        ),
     ] {
         scene.text("r.toml", text);
         let output = scene.run("fit iris.csv --recipe r.toml -q -o x");

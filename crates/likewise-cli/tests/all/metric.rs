@@ -212,6 +212,23 @@ fn margin_objective(l: &Array2<f64>) -> f64 {
 }
 
 #[test]
+fn triplets_alone_are_learned_without_a_recipe_and_without_labels() {
+    let scene = Scene::new();
+    let mut text = "f0,f1,f2,f3\n".to_owned();
+    for line in IRIS.lines().skip(1) {
+        text.extend([line.rsplit_once(',').unwrap().0, "\n"]);
+    }
+    scene.text("plain.csv", &text);
+    // Two setosas and another flower, by their places.
+    let lines = (0..40).map(|i| format!("{i},{},{}\n", i + 1, 60 + 2 * i));
+    let triplets: String = lines.collect();
+    scene.text("t.csv", &format!("anchor,positive,negative\n{triplets}"));
+    let said = scene.good("fit plain.csv --triplets t.csv -q -o run");
+    assert!(said.contains("Delivered: what oasis learned"), "{said}");
+    assert_eq!(scene.matrix("run", "bilinear").dim(), (4, 4));
+}
+
+#[test]
 fn oasis_by_triplets_gives_its_check_value_and_asks_by_it() {
     let scene = Scene::new();
     let rows: Vec<Vec<f64>> = (WINE.lines().skip(1))

@@ -26,7 +26,7 @@ class MetricLearner(TransformerMixin, Estimator):
     recipe : str, default="auto"
         ``"auto"`` compares recipes on labels that it keeps back. Else the name of a recipe, a learner or a loss
         (``likewise.names("recipes")``), or the path of a recipe in a .toml file; ``likewise.explain(name)`` says
-        what each does. With pairs ``"auto"`` is ``"label-rca"``, with triplets ``"triplet"``.
+        what each does. With pairs ``"auto"`` is ``"label-rca"``, with triplets ``"oasis"``.
     settings : dict or None, default=None
         What is changed in the recipe, as in its file: ``{"rounds": {"epochs": 5}}``.
     measure : bool, default=True

@@ -129,6 +129,9 @@ impl Job {
             }
         };
         study.results.tried.clone_from(&self.tried);
+        if let Some(table) = &self.table {
+            study.results.name_columns(&table.features());
+        }
         self.seconds
             .insert("study".into(), clock.elapsed().as_secs_f64());
         match self.write(&study, collection, view, &work, thumbnails, second, at) {

@@ -10,6 +10,9 @@ use crate::{Error, Result, usage};
 /// The recipe that is chosen by the labels at hand.
 pub const AUTO: &str = "auto";
 
+/// What a table of changes says the recipe by that they begin from.
+const BASE: &str = "base";
+
 /// Which recipe is meant.
 #[derive(Debug, Clone, Default)]
 pub struct Which {
@@ -47,30 +50,56 @@ impl Which {
         }
     }
 
+    /// The recipe that the changes begin from, where they say one.
+    ///
+    /// Fails beside a recipe that is named, and on what is no recipe's name.
+    fn base(&self) -> Result<Option<Recipe>> {
+        let mut said =
+            (self.changes.iter()).filter_map(|of| Some((&of.place, of.fields.get(BASE)?)));
+        let Some((place, base)) = said.next() else {
+            return Ok(None);
+        };
+        let wrong = |what: String| Err(usage(format!("{place}: base = {what}")));
+        match (base, &self.name) {
+            (base, Some(name)) => wrong(format!(
+                "{base}, but the recipe {name} is asked for as well; leave one of them out"
+            )),
+            (toml::Value::String(base), None) => {
+                let named = Recipe::named(base).map_err(|e| e.within(place));
+                named.map(Some)
+            }
+            (other, None) => wrong(format!("{other}: must be a recipe's name")),
+        }
+    }
+
     /// The recipe, for features of so many columns. Where it is chosen, that of data on which nothing can be
     /// compared.
     ///
     /// Fails on an unknown name, a file that cannot be read, settings that a recipe has not or does not use,
     /// and where more directions are asked for than there are columns.
     pub fn recipe(&self, columns: usize) -> Result<Recipe> {
-        let mut recipe = match (&self.name, self.tuples) {
+        let mut recipe = match (self.base()?, &self.name, self.tuples) {
             _ if self.chooses()? => Recipe::mild_joined(),
-            (Some(name), _) if is_file(name) => Recipe::read_for(Path::new(name), columns)?,
-            (Some(name), _) => Recipe::named(name)?,
-            (None, _) if self.several_labels => Recipe::named("contextual")?,
-            (None, Some(TupleKind::Pairs)) => Recipe::label_rca(),
-            (None, Some(TupleKind::Triplets)) => Recipe::named("triplet")?,
-            (None, None) => Recipe::default(),
+            (Some(base), ..) => base,
+            (None, Some(name), _) if is_file(name) => Recipe::read_for(Path::new(name), columns)?,
+            (None, Some(name), _) => Recipe::named(name)?,
+            (None, None, _) if self.several_labels => Recipe::named("contextual")?,
+            (None, None, Some(TupleKind::Pairs)) => Recipe::label_rca(),
+            // Learns from triplets alone, of any number of items.
+            (None, None, Some(TupleKind::Triplets)) => Recipe::named("oasis")?,
+            (None, None, None) => Recipe::default(),
         };
         let before = recipe.clone();
         for Changes { place, fields } in &self.changes {
+            let mut fields = fields.clone();
+            fields.remove(BASE);
             let changed = recipe.with_settings(fields.clone());
             recipe = changed.map_err(|e| e.within(place))?;
             // What differs from a preset must not go by its name in a table.
             if recipe != before && recipe.name == before.name {
                 recipe.name.push_str(" (changed)");
             }
-            let fits = recipe.check_rank(fields, columns);
+            let fits = recipe.check_rank(&fields, columns);
             fits.map_err(|e| e.within(place))?;
         }
         if let Some(epochs) = self.epochs {
@@ -89,7 +118,11 @@ impl Which {
     /// The same, where its learner is one across views.
     pub fn across(&self) -> Result<Option<Recipe>> {
         let named = match self.name.as_deref() {
-            None | Some(AUTO) => return Ok(None),
+            None => match self.base() {
+                Ok(Some(base)) => Ok(base),
+                Ok(None) | Err(_) => return Ok(None),
+            },
+            Some(AUTO) => return Ok(None),
             Some(name) if is_file(name) => Recipe::read(Path::new(name)),
             Some(name) => Recipe::named(name),
         };
@@ -128,7 +161,7 @@ mod tests {
         assert_eq!(name(&named(Some("rca"))), "rca");
         for (tuples, recipe) in [
             (TupleKind::Pairs, "label-rca"),
-            (TupleKind::Triplets, "triplet"),
+            (TupleKind::Triplets, "oasis"),
         ] {
             let which = Which {
                 tuples: Some(tuples),
@@ -182,6 +215,45 @@ mod tests {
             ..changes("rounds = { epochs = 3 }")
         };
         assert!(chosen.recipe(10).is_err());
+    }
+
+    #[test]
+    fn changes_may_say_the_recipe_that_they_begin_from() {
+        let of = |name: Option<&str>, text: &str| Which {
+            changes: Some(Changes {
+                place: "own".into(),
+                fields: text.parse().unwrap(),
+            }),
+            ..named(name)
+        };
+        let itml = of(None, "base = 'itml'\nlearner = { gamma = 2.0 }");
+        let recipe = itml.recipe(10).unwrap();
+        let expected = Recipe::from_toml("base = 'itml'\nlearner.gamma = 2.0").unwrap();
+        assert_eq!(recipe.learner, expected.learner);
+        assert_eq!(recipe.name, "itml (changed)");
+        assert!(!itml.chooses().unwrap());
+        let alone = of(None, "base = 'rca'").recipe(10).unwrap();
+        assert_eq!(alone, Recipe::named("rca").unwrap());
+        // Before what is given beside the labels.
+        let pairs = Which {
+            tuples: Some(TupleKind::Pairs),
+            ..of(None, "base = 'itml'")
+        };
+        assert_eq!(pairs.recipe(10).unwrap().name, "itml");
+        let across = of(None, "base = 'gsph'").across().unwrap();
+        assert_eq!(across.unwrap().name, "gsph");
+        for (name, text, expected) in [
+            (
+                Some("rca"),
+                "base = 'itml'",
+                "own: base = \"itml\", but the recipe rca is asked for as well",
+            ),
+            (None, "base = 'itmll'", "own: recipe = itmll"),
+            (None, "base = 3", "own: base = 3: must be a recipe's name"),
+        ] {
+            let said = of(name, text).recipe(10).unwrap_err().to_string();
+            assert!(said.starts_with(expected), "{text}: {said}");
+        }
     }
 
     #[test]

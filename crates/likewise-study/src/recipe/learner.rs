@@ -11,7 +11,7 @@ use likewise_nn::train::{MetricConfig, Optimizer, TrainConfig, Tuning};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_path_to_error::Track;
 
-use crate::{Error, Result};
+use crate::{Error, ErrorKind, Result};
 
 /// What learns.
 #[derive(Debug, Clone, PartialEq)]
@@ -241,11 +241,59 @@ impl Learner {
 
     pub(super) fn validate(&self) -> Result<()> {
         match self {
-            Self::Closed(learner) => learner.validate(),
-            Self::Cross(learner) => learner.validate(),
+            Self::Closed(learner) => (learner.validate())
+                .map_err(|e| in_kernels(learner, e))
+                .map_err(|e| of_kind(e, learner.name())),
+            Self::Cross(learner) => learner.validate().map_err(|e| of_kind(e, learner.name())),
             Self::Gradient(gradient) => gradient.validate(),
         }
         .map_err(|e| e.under("learner."))
+    }
+}
+
+/// What is wrong with a parameter, by its path in the file: beside the kind of a learner, and not below it, as
+/// the learner itself says it.
+fn of_kind(e: Error, kind: &str) -> Error {
+    let said = e.to_string();
+    let Some((first, rest)) = said.split_once('.') else {
+        return e;
+    };
+    let first = first.replace('_', "-");
+    // Both forms of OMKS check what they share in the same words.
+    let told = match (kind, first.as_str()) {
+        ("explicit-omks", "omks" | "explicit") => rest.to_owned(),
+        ("apit", "itml") => format!("prior.{rest}"),
+        (kind, first) if kind == first => rest.to_owned(),
+        _ => return e,
+    };
+    if e.kind() == ErrorKind::Parameter {
+        told_anew(&e, told)
+    } else {
+        e
+    }
+}
+
+/// What is wrong with a kernel of several, by its place in their list.
+fn in_kernels(learner: &Closed, e: Error) -> Error {
+    let kernels = match learner {
+        Closed::OmksLearner(omks) => &omks.kernels,
+        Closed::ExplicitOmksLearner(omks) => &omks.kernels,
+        _ => return e,
+    };
+    let said = e.to_string();
+    let wrong = kernels.iter().position(|kernel| kernel.validate().is_err());
+    match (said.strip_prefix("kernel."), wrong) {
+        (Some(rest), Some(place)) => told_anew(&e, format!("kernels[{place}].{rest}")),
+        _ => e,
+    }
+}
+
+/// The same error of a parameter in other words.
+fn told_anew(e: &Error, said: String) -> Error {
+    let same = Error::new(ErrorKind::Parameter, said);
+    match e.what_to_do() {
+        Some(hint) => same.hint(hint),
+        None => same,
     }
 }
 
@@ -354,8 +402,9 @@ impl GradientConfig {
 impl GradientConfig {
     /// Fails on what does not go with a metric behind the embedding.
     fn check_behind(&self, metric: &MetricConfig) -> Result<()> {
-        metric.validate().map_err(|e| e.under("metric."))?;
         let name = metric.learner.name();
+        let of_metric = metric.validate().map_err(|e| of_kind(e, name));
+        of_metric.map_err(|e| e.under("metric."))?;
         if self.map().is_some() {
             let rule =
                 "stands behind the embedding, where an orthonormal map is; take another model";

@@ -295,7 +295,13 @@ fn of_settings(e: Error) -> Error {
 fn wrong<E: std::fmt::Display>(e: &E) -> Error {
     // The recipe that another one changes is read before its fields are.
     let said = on_one_line(e).replace("one of `name`, `start`", "one of `base`, `name`, `start`");
-    Error::data(of_numbers(&said))
+    // Numbers that are none, or infinite, are lost where a table is read again by the kind of its learner.
+    let mut said = of_numbers(&said);
+    for number in ["f64", "f32"] {
+        let lost = format!("invalid type: null, expected {number}");
+        said = said.replace(&lost, "is no finite number");
+    }
+    Error::data(said)
 }
 
 /// A message without the drawing of the place that some have.

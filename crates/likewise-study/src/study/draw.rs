@@ -115,7 +115,8 @@ impl Ground<'_> {
         } else if self.learns_labels_alone() {
             Some((of_recipe.clone(), recipe.epoch))
         } else {
-            match self.choose(&setup, Source::Labels, known, None, monitor) {
+            let of_row = &Row::LabelsOnly.monitor(monitor);
+            match self.choose(&setup, Source::Labels, known, None, of_row) {
                 Ok(chosen) => Some((ask(&chosen)?, chosen.epoch)),
                 // The recipe has learned, so what its learner lacks is labels: without them there is nothing to
                 // compare with, which is no reason to stop.
@@ -295,6 +296,7 @@ impl Ground<'_> {
     /// Without a validation part it runs all epochs: folds over every label would cost
     /// more than the rest of the study.
     pub(super) fn all_labels(&mut self, monitor: &Monitor) -> Result<Run> {
+        let monitor = &Row::AllLabels.monitor(monitor);
         let seed = self.plan.protocol.seed;
         let (all, _) = self.labels.select(&self.train).compact();
         // A part of them is enough for this choice, and all would be asked among all.

@@ -11,6 +11,7 @@ use likewise::eval::summary::{Difference, Run, Summary};
 use likewise::tuple::Tuples;
 use serde::{Deserialize, Serialize};
 
+use super::columns::ColumnName;
 use super::draw_log::DrawLog;
 use super::finding::Finding;
 use super::plan::Plan;
@@ -65,6 +66,12 @@ pub struct Results {
     pub classes: Vec<ClassResult>,
     /// Leaks and duplicates found before anything was measured.
     pub leaks: Vec<Finding>,
+    /// The columns that the kept model compares, where its learner selects some; else none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept_columns: Vec<ColumnName>,
+    /// Of how many, where some were selected.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_columns: Option<usize>,
 }
 
 /// Collapse meters.
@@ -358,6 +365,8 @@ impl Results {
             },
             classes: meters.classes,
             leaks: meters.leaks,
+            kept_columns: vec![],
+            n_columns: None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! The rows of a study: the recipe and its baselines.
 
+use likewise::{Event, Monitor};
 use serde::{Deserialize, Serialize};
 
 /// A row of a study, by the name that files have for it.
@@ -79,5 +80,54 @@ impl Row {
             Self::Scaled => "scaled columns, no labels",
             Self::Whitened => "whitened, no labels",
         }
+    }
+
+    /// The monitor of what is fitted for this row alone: its warnings say so, as they are not of the recipe.
+    pub(super) fn monitor(self, outer: &Monitor) -> Monitor {
+        let to = outer.clone();
+        outer.quiet().also(move |event| match event {
+            Event::Start { stage, total } => to.start(stage.clone(), *total),
+            // Whoever works asks this monitor itself whether to stop.
+            Event::Step { done } => drop(to.step(*done)),
+            Event::End => to.end(),
+            Event::Warning(said) => to.warn(format!("{}: {said}", self.title())),
+            Event::Remark(said) => to.remark(said.clone()),
+            Event::Note(said) => to.note(said.clone()),
+            Event::Values(values) => to.values(values),
+            _ => {}
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    #[test]
+    fn what_is_warned_of_a_row_says_which_and_all_else_stays() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let to = heard.clone();
+        let outer = Monitor::new(move |event: &Event| to.lock().unwrap().push(event.clone()));
+        let of_row = Row::AllLabels.monitor(&outer);
+        of_row.start("pairs", 3);
+        of_row.step(1).unwrap();
+        of_row.warn("two pairs");
+        of_row.note("so it is");
+        of_row.end();
+        let expected = [
+            Event::Start {
+                stage: "pairs".into(),
+                total: Some(3),
+            },
+            Event::Step { done: 1 },
+            Event::Warning("all labels (oracle): two pairs".into()),
+            Event::Note("so it is".into()),
+            Event::End,
+        ];
+        assert_eq!(*heard.lock().unwrap(), expected);
+        outer.cancel();
+        assert!(of_row.check().is_err());
     }
 }

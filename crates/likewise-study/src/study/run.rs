@@ -208,12 +208,13 @@ impl<'p> Plan<'p> {
     /// Embeds all items by the model that is kept.
     pub(super) fn finish(
         &self,
-        results: Results,
+        mut results: Results,
         parts: Vec<Part>,
         kept: Kept,
         ground: Ground,
         monitor: &Monitor,
     ) -> Result<Study> {
+        results.tell_columns(self.recipe, &kept.model);
         let embeddings = self.embed_all(&kept.model, &ground, monitor)?;
         let model = kept.model;
         let triplets = match (&self.recipe.pseudo_labels, &kept.voted) {

@@ -372,7 +372,7 @@ impl Ground<'_> {
         if !alone && !needs_none {
             return Err(Error::data(
                 "the recipe needs labels of two classes beside the tuples; label some items, or \
-                 choose the recipe label-rca, which learns from tuples alone",
+                 choose one that learns from tuples alone: label-rca, or of triplets oasis",
             ));
         }
         // A source of classes would have nothing to spread, and nobody would look at what it gave.

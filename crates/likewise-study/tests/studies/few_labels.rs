@@ -1,7 +1,9 @@
 //! Studies of a handful of labels, as users have them: nothing is hidden, and nothing is lost.
 
+use std::sync::{Arc, Mutex};
+
 use likewise::eval::ranking::{self, Measure};
-use likewise::{Collection, Label, Labels, Monitor, Part, View};
+use likewise::{Collection, Event, Label, Labels, Monitor, Part, View};
 use likewise_io::{Form, ReadOptions};
 use likewise_study::Device;
 use likewise_study::Recipe;
@@ -615,4 +617,37 @@ fn what_is_left_to_label_is_what_has_no_label_and_not_the_test_part() {
     if let Next::LabelClass { more, .. } = study.results.answers.next {
         assert!(more <= 12, "{more}");
     }
+}
+
+#[test]
+fn what_is_warned_of_a_row_beside_the_recipe_says_of_which() {
+    let (mut x, labels) = clouds(80, 2, 1.0, 6);
+    // The same items again, which are of the same class, and of one part with the first ones.
+    for i in 40..80 {
+        let first = x.row(i - 40).to_owned();
+        x.row_mut(i).assign(&first);
+    }
+    let collection = collection(x, Some(labels));
+    let protocol = Protocol {
+        split: SplitKind::Item,
+        labels_per_class: Some(5),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let to = heard.clone();
+    let monitor = Monitor::new(move |event: &Event| {
+        if let Event::Warning(said) = event {
+            to.lock().unwrap().push(said.clone());
+        }
+    });
+    let recipe = Recipe::named("itml").unwrap();
+    let features = collection.views()[0].matrix.view();
+    let plan = Plan::of(&collection, features, &recipe, &protocol, Device::flex());
+    plan.run(&monitor).unwrap();
+    let heard = heard.lock().unwrap();
+    let of_all = "all labels (oracle): ";
+    let told = |said: &String| said.starts_with(of_all) && said.contains("identical rows");
+    assert!(heard.iter().any(told), "{heard:?}");
 }

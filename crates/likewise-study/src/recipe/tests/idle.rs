@@ -37,7 +37,14 @@ fn what_a_learner_does_not_read_is_refused() {
         ),
         (
             "base = \"logistic\"\nlearner = { share = 0.0, strength = 3.0 }",
-            "learner.logistic.strength",
+            "learner.strength",
+        ),
+        ("base = 'mcfs'\npseudo_labels = 'votes'", "pseudo_labels"),
+        ("base = 'pca'\npseudo_labels = 'clusters'", "pseudo_labels"),
+        ("base = 'emr'\npseudo_labels = 'lpf'", "pseudo_labels"),
+        (
+            "base = 'laplacian-score'\npseudo_labels = { kind = 'affinity' }",
+            "pseudo_labels",
         ),
         (
             "base = \"mixed-lp\"\npseudo_labels = { confidence = \"plain\", confidence_power = 0 }",
@@ -56,6 +63,8 @@ fn what_a_learner_does_not_read_is_refused() {
         "base = \"probabilities\"\nstart = { shrinkage = 0.1, rank = 5 }",
         "base = \"lda\"\nstart = { rank = 5, center = 0.8 }",
         "base = \"label-rca\"\nstart = { shrinkage = 0.1 }",
+        "base = 'emr'\npseudo_labels = 'lgc'",
+        "base = 'pca'\npseudo_labels = { kind = 'none' }",
     ] {
         Recipe::from_toml(text).unwrap().validate().unwrap();
     }

@@ -115,7 +115,7 @@ fn a_metric_stands_in_the_place_of_a_loss() {
             "metric = { every = 0 }",
             "learner.metric.every = 0: must be at least 1",
         ),
-        ("metric = { k = 0 }", "learner.metric.lrml.k = 0"),
+        ("metric = { k = 0 }", "learner.metric.k = 0"),
         ("metric = { kk = 3 }", "kk"),
         ("metric = { kind = 'rca' }", "rca"),
         (
@@ -125,5 +125,48 @@ fn a_metric_stands_in_the_place_of_a_loss() {
     ] {
         let said = said(&format!("base = 'deep-lrml'\nlearner.{text}"));
         assert!(said.contains(expected), "{text}: {said}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_a_learner_is_told_by_its_path_in_the_file() {
+    for (text, expected) in [
+        (
+            "base = 'itml'\nlearner.gamma = -2.0",
+            "learner.gamma = -2: ",
+        ),
+        (
+            "base = 'dml-eig'\nlearner.smoothing = -1.0",
+            "learner.smoothing = -1: ",
+        ),
+        ("base = 'omks'\nlearner.beta = 1.5", "learner.beta = 1.5: "),
+        (
+            "base = 'explicit-omks'\nlearner.beta = 3.0",
+            "learner.beta = 3: ",
+        ),
+        (
+            "base = 'apit'\nlearner.prior.gamma = -1.0",
+            "learner.prior.gamma = -1: ",
+        ),
+        (
+            "base = 'lcmf'\nlearner.max_sweeps = 0",
+            "learner.max_sweeps = 0: ",
+        ),
+        (
+            "base = 'omks'\nlearner.kernels = [{ kind = 'polynomial', degree = 2, offset = 1.0 }, \
+             { kind = 'rbf', width = { fixed = -1.0 } }]",
+            "learner.kernels[1].width = -1: ",
+        ),
+        (
+            "base = 'itml'\nlearner.gamma = nan",
+            "learner.gamma: is no finite number",
+        ),
+        (
+            "base = 'oasis'\nlearner.aggressiveness = inf",
+            "learner.aggressiveness: is no finite number",
+        ),
+    ] {
+        let said = Recipe::from_toml(text).unwrap_err().to_string();
+        assert!(said.starts_with(expected), "{text}: {said}");
     }
 }

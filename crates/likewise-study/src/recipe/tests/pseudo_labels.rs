@@ -156,7 +156,11 @@ fn what_labels_teach_nothing_is_known() {
     assert!(!alone(&of(&format!("base = 'rca'\n{named}"))));
     // Whatever classes a source gives it, and these are no bound either.
     for source in ["'lgc'", "'votes'", "{ kind = 'oracle' }"] {
-        let recipe = of(&format!("base = 'pca'\npseudo_labels = {source}"));
+        let spread = of(&format!("base = 'rca'\npseudo_labels = {source}"));
+        let recipe = Recipe {
+            pseudo_labels: spread.pseudo_labels,
+            ..Recipe::named("pca").unwrap()
+        };
         assert!(
             alone(&recipe) && recipe.needs_no_label() && !recipe.is_bound(),
             "{source}"
