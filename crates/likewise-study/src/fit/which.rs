@@ -220,10 +220,10 @@ mod tests {
     #[test]
     fn changes_may_say_the_recipe_that_they_begin_from() {
         let of = |name: Option<&str>, text: &str| Which {
-            changes: Some(Changes {
+            changes: vec![Changes {
                 place: "own".into(),
                 fields: text.parse().unwrap(),
-            }),
+            }],
             ..named(name)
         };
         let itml = of(None, "base = 'itml'\nlearner = { gamma = 2.0 }");
