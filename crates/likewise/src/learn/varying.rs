@@ -10,6 +10,7 @@ pub(crate) struct Varying<'a> {
     rows: CowArray<'a, f32, Ix2>,
     /// The columns that vary, where others do not.
     kept: Option<Vec<usize>>,
+    /// How many there are of either.
     columns: usize,
 }
 
@@ -46,11 +47,6 @@ impl<'a> Varying<'a> {
     /// What to learn from.
     pub(crate) fn rows(&self) -> ArrayView2<'_, f32> {
         self.rows.view()
-    }
-
-    /// Number of columns, with those that are left out.
-    pub(crate) fn columns(&self) -> usize {
-        self.columns
     }
 
     /// A map `L` (`k x` the columns that are left) as one of all columns (`k x d`), by which the others count for nothing.
@@ -95,7 +91,6 @@ mod tests {
         let x = array![[1.0, 2.0, 5.0, 7.0], [1.0, 3.0, 5.0, 6.0_f32]];
         let some = Varying::of(x.view(), &monitor);
         assert_eq!(some.rows(), array![[2.0, 7.0], [3.0, 6.0_f32]]);
-        assert_eq!(some.columns(), 4);
         assert_eq!(
             some.map(array![[1.0, 2.0]]),
             array![[0.0, 1.0, 0.0, 2.0_f64]]
