@@ -63,7 +63,8 @@ pub fn read_pairs_bytes(form: Form, bytes: &[u8], ids: &[String]) -> Result<Pair
 }
 
 /// Reads triplets of the items with these ids; as [`read_pairs`]. The three items of a triplet
-/// must differ.
+/// must differ. Those contradict each other that name the same three with positive and negative
+/// exchanged.
 pub fn read_triplets(
     path: impl AsRef<Path>,
     ids: &[String],
@@ -133,6 +134,17 @@ fn triplets(
     let (resolved, named) = items.resolve()?;
     for (three, w) in resolved.chunks(3).zip(weights) {
         triplets.push(three[0], three[1], three[2], w);
+    }
+    if let Some((first, second)) = triplets.contradiction() {
+        let id = |items: &[u32]| &ids[items[second] as usize];
+        return Err(Error::value(format!(
+            "{} says that \"{}\" is nearer to \"{}\" than \"{}\" is, the opposite of {}; keep one of them",
+            items.row(second),
+            id(&triplets.positives),
+            id(&triplets.anchors),
+            id(&triplets.negatives),
+            items.row(first)
+        )));
     }
     Ok((triplets, named))
 }

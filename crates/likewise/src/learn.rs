@@ -10,6 +10,7 @@
 //! when to stop: a learner knows nothing of that.
 
 mod closed;
+mod varying;
 
 use std::borrow::Cow;
 use std::sync::OnceLock;
@@ -17,6 +18,7 @@ use std::sync::OnceLock;
 use ndarray::{Array1, Array2, ArrayView2};
 
 pub use closed::Closed;
+pub(crate) use varying::Varying;
 
 use crate::arrays::Arrays;
 use crate::images::Images;
@@ -242,8 +244,13 @@ impl Evidence<'_> {
         Ok(Cow::Owned(classes.pairs(per_item, seed, monitor)?))
     }
 
+    /// The [`coordinates`](Self::coordinates) that vary, and a warning of others.
+    pub(crate) fn varying(&self, monitor: &Monitor) -> Result<Varying<'static>> {
+        Ok(Varying::of(self.coordinates()?, monitor))
+    }
+
     /// The model of a metric `M` that `learn` finds on the [`coordinates`](Self::coordinates) of the
-    /// fitted items, by the pairs that are [`compared`](Self::compared).
+    /// fitted items that vary, by the pairs that are [`compared`](Self::compared).
     pub(crate) fn metric_of_pairs(
         &self,
         seed: u64,
@@ -251,19 +258,22 @@ impl Evidence<'_> {
         learn: impl FnOnce(ArrayView2<f32>, &Pairs) -> Result<Array2<f64>>,
     ) -> Result<Model> {
         let pairs = self.compared(seed, monitor)?;
-        let rows = self.coordinates()?;
-        self.start.metric(learn(rows.view(), &pairs)?)
+        let varying = self.varying(monitor)?;
+        let learned = learn(varying.rows(), &pairs)?;
+        self.start.metric(varying.metric(learned))
     }
 
-    /// The model of a map `L` that `learn` finds on the [`coordinates`](Self::coordinates), by the class
-    /// and the weight of each.
+    /// The model of a map `L` that `learn` finds on the [`coordinates`](Self::coordinates) that vary, by the
+    /// class and the weight of each.
     pub(crate) fn map_of_classes(
         &self,
+        monitor: &Monitor,
         learn: impl FnOnce(ArrayView2<f32>, &[u32], &[f32]) -> Result<Array2<f64>>,
     ) -> Result<Model> {
-        let rows = self.coordinates()?;
+        let varying = self.varying(monitor)?;
         let Targets { class, weight, .. } = self.targets;
-        self.start.transform(learn(rows.view(), class, weight)?)
+        let learned = learn(varying.rows(), class, weight)?;
+        self.start.transform(varying.map(learned))
     }
 
     /// The given pairs, where some of them are alike.

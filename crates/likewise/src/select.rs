@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learn::Evidence;
 use crate::model::Model;
-use crate::{Error, Result};
+use crate::{Error, Monitor, Result};
 
 /// The columns that were chosen.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -69,6 +69,15 @@ impl Selected {
             l[(i, j)] = 1.0;
         }
         evidence.start.transform(l)
+    }
+}
+
+/// Warns where more columns are asked for than there are, so that nothing is chosen.
+fn warn_of_few(method: &str, wanted: usize, there: usize, monitor: &Monitor) {
+    if wanted > there {
+        monitor.warn(format!(
+            "{method}: {wanted} columns are asked for and there are {there}, so all are kept"
+        ));
     }
 }
 

@@ -162,6 +162,9 @@ fn mistakes_are_named_with_line_and_column() {
             .contains("\"negative\" names the item of column \"positive\"")
     );
     assert!(three(&format!("{head}x,y,q\n")).contains("line 2, column \"negative\": no item"));
+    assert!(three(&format!("{head}x,y,z\ny,x,z\n\nx,z,y\n")).contains(
+        "line 5 says that \"z\" is nearer to \"x\" than \"y\" is, the opposite of line 2; keep one"
+    ));
     let npy = read_pairs_bytes(Form::Npy, b"", &[]).unwrap_err();
     assert!(npy.to_string().contains(".csv, .tsv and .parquet"));
 }
@@ -258,6 +261,11 @@ proptest! {
                 pairs.alike[last] = !y;
             }
             triplets.push(a, b, c as u32, w);
+            if triplets.contradiction().is_some() {
+                let last = triplets.len() - 1;
+                let Triplets { positives, negatives, .. } = &mut triplets;
+                std::mem::swap(&mut positives[last], &mut negatives[last]);
+            }
         }
         let folder = tempfile::tempdir().unwrap();
         for name in ["t.csv", "t.parquet"] {

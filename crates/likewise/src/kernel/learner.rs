@@ -174,7 +174,10 @@ fn named(triplets: &Triplets, n: usize) -> Result<Vec<usize>> {
     }
     let named: Vec<usize> = (0..n).filter(|&item| is_named[item]).collect();
     if named.is_empty() {
-        return Err(Error::data("OMKS needs a triplet of some weight"));
+        return Err(Error::data(
+            "OMKS learns from triplets, two items of one class and one of another, and there is none of \
+             some weight; label more items, or give triplets",
+        ));
     }
     if named.len() > MOST_ROWS {
         return Err(Error::data(format!(
@@ -479,6 +482,8 @@ mod tests {
         assert_eq!(found.sources().len(), 8);
         assert_eq!(found.rows().len(), 2);
         let triplets = some(0..5);
+        let none = named(&Triplets::default(), 30).unwrap_err();
+        assert!(none.to_string().contains("label more items"), "{none}");
         let named = named(&triplets, 30).unwrap();
         assert!(named.len() < 30);
         let view = |range: std::ops::Range<usize>| scene.x.slice(ndarray::s![.., range]);

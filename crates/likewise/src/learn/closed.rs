@@ -192,14 +192,16 @@ impl Fit for Closed {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::OnceLock;
+    use std::sync::{Arc, Mutex, OnceLock};
 
-    use ndarray::Array2;
+    use ndarray::{Array2, Axis};
 
     use super::*;
+    use crate::Event;
     use crate::graph::KnnGraph;
     use crate::learn::{Start, Targets};
     use crate::matrix::l2_normalize;
+    use crate::model::Form;
 
     #[test]
     fn every_learner_is_found_by_its_name_and_by_its_json() {
@@ -222,9 +224,21 @@ mod tests {
 
     /// What a learner makes of forty items, by whichever labels these are.
     fn fitted(learner: &Closed, targets: &Targets) -> Model {
-        let x = Array2::from_shape_fn((40, 6), |(i, j)| ((3 * i + j * j + i * j) as f32).sin());
+        fitted_on(learner, forty(), targets, &Monitor::silent())
+    }
+
+    fn forty() -> Array2<f32> {
+        Array2::from_shape_fn((40, 6), |(i, j)| ((3 * i + j * j + i * j) as f32).sin())
+    }
+
+    /// What a learner makes of these items as they are.
+    fn fitted_on(learner: &Closed, x: Array2<f32>, targets: &Targets, monitor: &Monitor) -> Model {
         let (rows, rotated) = (l2_normalize(x.clone()), OnceLock::new());
-        let (start, items) = (Start::as_given(6), (0..40).collect::<Vec<_>>());
+        let (start, items) = (
+            Start::as_given(x.ncols()),
+            (0..x.nrows()).collect::<Vec<_>>(),
+        );
+        let groups: Vec<u32> = (0..=targets.class.iter().copied().max().unwrap_or(0)).collect();
         let graph = KnnGraph::new().k(4).build(x.view(), &Monitor::silent());
         let graph = graph.unwrap();
         let evidence = Evidence {
@@ -237,14 +251,145 @@ mod tests {
             rotated: &rotated,
             scaled: &OnceLock::new(),
             targets,
-            groups: &[0, 1, 2],
+            groups: &groups,
             tags: None,
             pairs: None,
             graph: Some(&graph),
             before: None,
         };
-        let model = learner.fit(&evidence, 1, &Monitor::silent());
+        let model = learner.fit(&evidence, 1, monitor);
         model.unwrap_or_else(|e| panic!("{}: {e}", learner.name()))
+    }
+
+    /// Labels of three classes in turn, for items of some weight.
+    fn in_turn(weight: Vec<f32>) -> Targets {
+        Targets {
+            class: (0..weight.len()).map(|i| i as u32 % 3).collect(),
+            labeled: weight.iter().map(|&w| w > 0.0).collect(),
+            weight,
+            passes: 0,
+            triplets: None,
+            since: 0,
+        }
+    }
+
+    /// A monitor, and what it has been warned of.
+    fn hearing() -> (Arc<Mutex<Vec<String>>>, Monitor) {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let to = heard.clone();
+        let monitor = Monitor::new(move |event: &Event| {
+            if let Event::Warning(said) = event {
+                to.lock().unwrap().push(said.clone());
+            }
+        });
+        (heard, monitor)
+    }
+
+    /// The matrix `M` of a learned metric.
+    fn matrix(model: Model) -> Array2<f64> {
+        let Model::Metric(metric) = model else {
+            panic!("no metric");
+        };
+        match metric.form {
+            Form::Mahalanobis(m) => m,
+            Form::Transform(l) => l.t().dot(&l),
+        }
+    }
+
+    #[test]
+    fn a_column_that_does_not_vary_has_no_weight_and_changes_no_other() {
+        let mut x = forty();
+        for (i, value) in x.column_mut(0).iter_mut().enumerate() {
+            *value += 4.0 * (i % 3) as f32;
+        }
+        for (column, value) in [(1, 0.5), (4, -7.0)] {
+            x.column_mut(column).fill(value);
+        }
+        let kept = [0, 2, 3, 5];
+        let few = x.select(Axis(1), &kept);
+        let targets = in_turn(vec![1.0; 40]);
+        for name in [
+            "apit", "apllr", "dca", "dml-eig", "gmml", "isdml", "itml", "lmnn", "lrml", "mmc",
+            "nca", "rca", "seraph",
+        ] {
+            let learner = Closed::published(name).or_else(|| Closed::named(name));
+            let learner = learner.unwrap();
+            let (heard, monitor) = hearing();
+            let expected = matrix(fitted_on(&learner, few.clone(), &targets, &monitor));
+            let is_of_columns = |said: &&String| said.contains("do not vary among");
+            let count = |heard: &Mutex<Vec<String>>| {
+                heard.lock().unwrap().iter().filter(is_of_columns).count()
+            };
+            assert_eq!(count(&heard), 0, "{name}");
+            let m = matrix(fitted_on(&learner, x.clone(), &targets, &monitor));
+            assert_eq!(count(&heard), 1, "{name}");
+            assert_eq!(m.dim(), (6, 6), "{name}");
+            let size = expected.iter().fold(0.0_f64, |most, v| most.max(v.abs()));
+            for ((i, j), value) in m.indexed_iter() {
+                let place = |column| kept.iter().position(|&k| k == column);
+                let expected = match (place(i), place(j)) {
+                    (Some(i), Some(j)) => expected[(i, j)],
+                    _ => 0.0,
+                };
+                assert!((value - expected).abs() <= 1e-9 * size, "{name} {i} {j}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_rank_beyond_the_columns_that_vary_is_as_many_as_these() {
+        let mut x = forty();
+        x.column_mut(2).fill(1.0);
+        let targets = in_turn(vec![1.0; 40]);
+        let learner = Closed::Lmnn(Lmnn::new().rank(Some(6)));
+        let m = matrix(fitted_on(&learner, x, &targets, &Monitor::silent()));
+        assert!(m.row(2).iter().all(|&v| v.abs() <= 0.0));
+    }
+
+    #[test]
+    fn one_label_a_class_teaches_rca_nothing_and_it_says_so() {
+        let learner = Closed::published("rca").unwrap();
+        let (heard, monitor) = hearing();
+        // One item of each class, and then two of one.
+        for (labeled, warnings) in [(3, 1), (4, 1)] {
+            let weight = (0..40).map(|i| if i < labeled { 0.3 } else { 0.0 });
+            let m = matrix(fitted_on(
+                &learner,
+                forty(),
+                &in_turn(weight.collect()),
+                &monitor,
+            ));
+            assert_eq!(m == Array2::<f64>::eye(6), labeled == 3);
+            let heard = heard.lock().unwrap();
+            assert_eq!(heard.len(), warnings, "{heard:?}");
+            assert!(heard[0].contains("no two different rows of one class"));
+        }
+    }
+
+    #[test]
+    fn more_columns_than_there_are_is_said() {
+        let targets = in_turn(vec![1.0; 40]);
+        for name in ["dlsr", "laplacian-score", "mcfs", "pca"] {
+            let learner = Closed::named(name).unwrap();
+            let (heard, monitor) = hearing();
+            fitted_on(&learner, forty(), &targets, &monitor);
+            let heard = heard.lock().unwrap();
+            assert_eq!(heard.len(), 1, "{heard:?}");
+            assert!(heard[0].starts_with(&format!("{name}: 50 ")), "{heard:?}");
+            assert!(heard[0].ends_with("there are 6, so all are kept"));
+        }
+    }
+
+    #[test]
+    fn classes_of_one_item_are_no_groups_of_mcfs() {
+        let mut targets = in_turn(vec![1.0; 12]);
+        targets.class = (0..12).collect();
+        let x = forty().slice_move(ndarray::s![..12, ..]);
+        let of = |own: Mcfs| {
+            let learner = Closed::Mcfs(own.features(3));
+            fitted_on(&learner, x.clone(), &targets, &Monitor::silent())
+        };
+        assert_eq!(of(Mcfs::new()), of(Mcfs::new().groups(6)));
     }
 
     #[test]

@@ -155,6 +155,11 @@ impl Classed {
     }
 }
 
+/// The rank of a map of the `varying` ones of `all` columns: one that all columns have room for stays none that fails.
+pub(super) fn rank_among(rank: Option<usize>, varying: usize, all: usize) -> Option<usize> {
+    rank.map(|rank| if rank <= all { rank.min(varying) } else { rank })
+}
+
 fn transposed(a: &Array2<f64>) -> Array2<f64> {
     a.t().as_standard_layout().into_owned()
 }

@@ -258,11 +258,13 @@ impl Fit for Dca {
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         match evidence.alike_pairs() {
             Some(pairs) => {
-                let rows = evidence.coordinates()?;
-                let map = self.fit_pairs(rows.view(), pairs, monitor)?;
-                evidence.start.transform(map)
+                let varying = evidence.varying(monitor)?;
+                let map = self.fit_pairs(varying.rows(), pairs, monitor)?;
+                evidence.start.transform(varying.map(map))
             }
-            None => evidence.map_of_classes(|x, class, weight| self.fit_weighted(x, class, weight)),
+            None => evidence.map_of_classes(monitor, |x, class, weight| {
+                self.fit_weighted(x, class, weight)
+            }),
         }
     }
 }

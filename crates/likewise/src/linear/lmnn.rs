@@ -41,7 +41,7 @@ use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
 use self::margin::{Margin, Targets};
-use super::classed::Classed;
+use super::classed::{Classed, rank_among};
 use crate::learn::{Evidence, Fit, Need, Size};
 use crate::model::Model;
 use crate::{Error, Monitor, Result};
@@ -162,6 +162,19 @@ impl Lmnn {
         self.fit_classed(rows, monitor)
     }
 
+    /// Warns where a class has fewer others of a row than it is to be near to.
+    fn warn_of_few(&self, rows: &Classed, monitor: &Monitor) {
+        let least = rows.own.iter().map(ExactSizeIterator::len).min();
+        let others = least.unwrap_or_default().saturating_sub(1);
+        if others < self.neighbors {
+            monitor.warn(format!(
+                "large margin nearest neighbours: {} neighbors are asked for, and the smallest class has {others} \
+                 beside a row; where there are fewer, all are taken",
+                self.neighbors
+            ));
+        }
+    }
+
     fn fit_classed(&self, mut rows: Classed, monitor: &Monitor) -> Result<Array2<f64>> {
         let targets = Targets::of(&rows, self.neighbors);
         let mean = targets.mean_distance(&rows.x);
@@ -176,6 +189,7 @@ impl Lmnn {
             );
             return Ok(rows.whole(start, self.rank));
         }
+        self.warn_of_few(&rows, monitor);
         let margin = Margin {
             rows: &rows,
             targets,
@@ -215,6 +229,10 @@ impl Fit for Lmnn {
     }
 
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
-        evidence.map_of_classes(|x, class, weight| self.fit_weighted(x, class, weight, monitor))
+        let all = evidence.start.whitening.matrix.ncols();
+        evidence.map_of_classes(monitor, |x, class, weight| {
+            let own = self.rank(rank_among(self.rank, x.ncols(), all));
+            own.fit_weighted(x, class, weight, monitor)
+        })
     }
 }

@@ -31,7 +31,7 @@ use std::ops::Range;
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
-use super::classed::{Classed, distances, squares};
+use super::classed::{Classed, distances, rank_among, squares};
 use super::edges::{Part, gather, sum};
 use crate::learn::{Evidence, Fit, Need, Size};
 use crate::matrix::{product, product_of_many};
@@ -205,7 +205,11 @@ impl Fit for Nca {
     }
 
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
-        evidence.map_of_classes(|x, class, weight| self.fit_weighted(x, class, weight, monitor))
+        let all = evidence.start.whitening.matrix.ncols();
+        evidence.map_of_classes(monitor, |x, class, weight| {
+            let own = self.rank(rank_among(self.rank, x.ncols(), all));
+            own.fit_weighted(x, class, weight, monitor)
+        })
     }
 }
 

@@ -89,9 +89,17 @@ impl Fit for Pca {
         Pca::validate(self)
     }
 
-    fn fit(&self, evidence: &Evidence, _: u64, _: &Monitor) -> Result<Model> {
+    fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.coordinates()?;
-        evidence.start.transform(self.fit_rows(rows.view())?)
+        let map = self.fit_rows(rows.view())?;
+        if map.nrows() < self.rank {
+            monitor.warn(format!(
+                "pca: {} directions are asked for and there are {}, so all are kept",
+                self.rank,
+                map.nrows()
+            ));
+        }
+        evidence.start.transform(map)
     }
 }
 

@@ -13,7 +13,7 @@
 //! **Use it** for search among new classes, from labels, weighted pseudo-labels, or alike pairs,
 //! whose [chunklets](crate::tuple::chunklet) take the place of classes. **Not**
 //! with one label a class: without a class of two items nothing varies within classes, and
-//! the map is the identity.
+//! the map is the identity, with a warning.
 //!
 //! Cost: O(n d m + m^3) in `f64`, m the smaller of n and d; memory O(d m + block x d).
 //!
@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use super::affine::Affine;
 use super::spd;
 use super::whitening::Spectrum;
-use crate::learn::{Evidence, Fit, Need};
+use crate::learn::{Evidence, Fit, Need, Varying};
 use crate::matrix::check_finite;
 use crate::model::Model;
 use crate::tuple::Chunklets;
@@ -107,6 +107,17 @@ impl Rca {
         classes: &[u32],
         weights: &[f32],
     ) -> Result<Array2<f64>> {
+        let learned = self.learn(x, classes, weights)?;
+        Ok(learned.unwrap_or_else(|| Array2::eye(x.ncols())))
+    }
+
+    /// The map, or `None` where no two rows of one class differ.
+    fn learn(
+        &self,
+        x: ArrayView2<f32>,
+        classes: &[u32],
+        weights: &[f32],
+    ) -> Result<Option<Array2<f64>>> {
         self.validate()?;
         let (n, d) = x.dim();
         super::check_weighted(n, classes, weights)?;
@@ -118,13 +129,16 @@ impl Rca {
                 "relevant component analysis needs columns and a labeled row",
             ));
         }
+        let mut of: Vec<u32> = members.iter().map(|&i| classes[i]).collect();
+        of.sort_unstable();
+        of.dedup();
+        let beside = members.len() - of.len();
+        if beside == 0 {
+            return Ok(None);
+        }
         let means = means(x, classes, weights);
-        let share = self.shrinkage.unwrap_or_else(|| {
-            let mut of: Vec<u32> = members.iter().map(|&i| classes[i]).collect();
-            of.sort_unstable();
-            of.dedup();
-            spd::usual_shrinkage((members.len() - of.len()) as f64, d)
-        });
+        let usual = || spd::usual_shrinkage(beside as f64, d);
+        let share = self.shrinkage.unwrap_or_else(usual);
         let spectrum = Spectrum::of_centered(members.len(), d, |row, out| {
             let i = members[row];
             // The spectrum divides by the number of rows, which here count by their weight.
@@ -157,7 +171,23 @@ impl Rca {
                 chunklets.contradicted
             ));
         }
-        self.fit_weighted(x, &chunklets.class, &chunklets.weight)
+        let learned = self.learn(x, &chunklets.class, &chunklets.weight)?;
+        Ok(or_identity(learned, x.ncols(), monitor))
+    }
+
+    /// From given pairs, where some of them are alike, or from classes.
+    fn of_evidence(
+        &self,
+        rows: ArrayView2<f32>,
+        evidence: &Evidence,
+        monitor: &Monitor,
+    ) -> Result<Array2<f64>> {
+        if let Some(pairs) = evidence.alike_pairs() {
+            return self.fit_pairs(rows, pairs, monitor);
+        }
+        let targets = evidence.targets;
+        let learned = self.learn(rows, &targets.class, &targets.weight)?;
+        Ok(or_identity(learned, rows.ncols(), monitor))
     }
 
     /// Checks the shrinkage.
@@ -166,11 +196,22 @@ impl Rca {
     }
 }
 
-/// `C^(-1/2)` of the shrunk covariance.
-fn invert(share: f64, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
+/// What was learned, or the identity and a warning.
+fn or_identity(learned: Option<Array2<f64>>, d: usize, monitor: &Monitor) -> Array2<f64> {
+    learned.unwrap_or_else(|| {
+        monitor.warn(
+            "relevant component analysis: no two different rows of one class, so nothing is learned \
+             and all directions count alike; give a class more labels",
+        );
+        Array2::eye(d)
+    })
+}
+
+/// `C^(-1/2)` of the shrunk covariance; `None` where nothing varies.
+fn invert(share: f64, spectrum: &Spectrum, d: usize) -> Result<Option<Array2<f64>>> {
     let mean = spectrum.variances.sum() / d as f64;
     if mean <= 0.0 {
-        return Ok(Array2::eye(d));
+        return Ok(None);
     }
     let floor = share * mean;
     let shrunk = spectrum.variances.mapv(|v| (1.0 - share) * v + floor);
@@ -184,7 +225,8 @@ fn invert(share: f64, spectrum: &Spectrum, d: usize) -> Result<Array2<f64>> {
         )));
     }
     let other = if whole { 0.0 } else { floor.sqrt().recip() };
-    Ok(spectrum.symmetric(&shrunk.mapv(|v| v.sqrt().recip()), other))
+    let inverse = shrunk.mapv(|v| v.sqrt().recip());
+    Ok(Some(spectrum.symmetric(&inverse, other)))
 }
 
 impl Fit for Rca {
@@ -205,15 +247,12 @@ impl Fit for Rca {
     /// of classes, where some of them are alike.
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.rotated()?;
-        let map = if let Some(pairs) = evidence.alike_pairs() {
-            self.fit_pairs(rows, pairs, monitor)?
-        } else {
-            let targets = evidence.targets;
-            self.fit_weighted(rows, &targets.class, &targets.weight)?
-        };
         if evidence.start.as_given {
-            return evidence.start.transform(map);
+            let varying = Varying::of(rows, monitor);
+            let map = self.of_evidence(varying.rows(), evidence, monitor)?;
+            return evidence.start.transform(varying.map(map));
         }
+        let map = self.of_evidence(rows, evidence, monitor)?;
         let Affine { mean, matrix } = &evidence.start.rotation;
         let whole = Affine {
             mean: mean.clone(),

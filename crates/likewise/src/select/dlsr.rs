@@ -193,6 +193,7 @@ impl Fit for Dlsr {
         let rows = evidence.coordinates()?;
         let Targets { class, weight, .. } = evidence.targets;
         let found = self.fit_weighted(rows.view(), class, weight, monitor)?;
+        super::warn_of_few("dlsr", self.features, rows.ncols(), monitor);
         found.model(evidence)
     }
 }

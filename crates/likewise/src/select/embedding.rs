@@ -1,7 +1,7 @@
 //! The graph of nearest neighbours that unsupervised selection looks at, and its eigenvectors.
 //!
 //! Neighbours by blocks of distances, eigenvectors by subspace iteration under a Chebyshev filter:
-//! memory O(n (k + vectors)), never n x n.
+//! memory O(n (k + vectors)), n x n of a few rows only.
 
 use ndarray::{Array1, Array2, Axis, s};
 use rand::RngExt;
@@ -14,11 +14,15 @@ use crate::{Error, Monitor, Result, parallel, seed};
 const ROWS: usize = 64;
 /// Least degree, so that a row without an edge divides by something.
 const LEAST: f64 = 1e-12;
+/// Most rows whose whole matrix is decomposed: half a megabyte, and faster than rounds.
+const DENSE: usize = 256;
 /// Vectors beside those that are asked for, which make these converge.
 const BESIDE: usize = 8;
 /// Degree of the filter, and most rounds of it.
 const DEGREE: usize = 24;
 const ROUNDS: usize = 500;
+/// Least distance of the cut from the eigenvalues that are wanted.
+const GAP: f64 = 1e-3;
 /// Length of what an eigenvector leaves over.
 const RESIDUAL: f64 = 1e-11;
 
@@ -126,7 +130,9 @@ impl Neighborhood {
         }
         let roots = self.degrees.mapv(|degree| degree.max(LEAST).sqrt());
         let constant = &roots / roots.dot(&roots).sqrt();
-        // The constant solution takes the eigenvalue 0 and moves out of sight, with it alone.
+        // The constant solution takes the least eigenvalue in place of the largest, 1, and moves out of sight alone. A
+        // filter bears none below -1.
+        let down = if n <= DENSE { 3.0 } else { 2.0 };
         let apply = |v: &Array2<f64>| -> Array2<f64> {
             let along = constant.view().insert_axis(Axis(0)).dot(v);
             let scaled = v / &roots.view().insert_axis(Axis(1));
@@ -135,7 +141,7 @@ impl Neighborhood {
                 for &(j, weight) in &self.edges[i] {
                     out.scaled_add(weight / roots[i], &scaled.row(j as usize));
                 }
-                out.scaled_add(-constant[i], &along.row(0));
+                out.scaled_add(-down * constant[i], &along.row(0));
             });
             out
         };
@@ -157,13 +163,22 @@ impl Neighborhood {
 }
 
 /// Eigenvectors (`n x count`) of the largest eigenvalues of a symmetric operator whose eigenvalues
-/// are from -1 to 1.
+/// are from -1 to 1, or lower of a few rows.
 fn largest(
     n: usize,
     count: usize,
     apply: impl Fn(&Array2<f64>) -> Array2<f64>,
     monitor: &Monitor,
 ) -> Result<Array2<f64>> {
+    if n <= DENSE {
+        // At once, also where an eigenvalue is there many times over, as of a graph in many parts.
+        monitor.start("eigenvectors", None);
+        monitor.check()?;
+        let all = spd::eigen(&apply(&Array2::eye(n)))?;
+        monitor.end();
+        let descending = |(i, g): (usize, usize)| all.vectors[(i, n - 1 - g)];
+        return Ok(Array2::from_shape_fn((n, count), descending));
+    }
     let width = (count + BESIDE.max(count / 2)).min(n);
     let mut rng = seed::stream(0, "start of eigenvectors");
     let mut basis = Array2::from_shape_simple_fn((n, width), || rng.random::<f64>() - 0.5);
@@ -185,7 +200,10 @@ fn largest(
             .as_standard_layout()
             .into_owned();
         let (vectors, images) = (product(&basis, &turned), product(&image, &turned));
-        cut = small.values[0].clamp(-0.9, 0.999_999);
+        // Right below what is wanted a cut would let nothing grow: where one eigenvalue takes all vectors, what lies
+        // below it would stay among them.
+        let least = small.values[width - count] - GAP;
+        cut = small.values[0].min(least).clamp(-0.9, 1.0 - GAP);
         let wanted = 0..count;
         let left = wanted.clone().map(|j| {
             let value = small.values[width - 1 - j];
@@ -268,7 +286,12 @@ fn transposed_product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
     use super::*;
+    use crate::Event;
+    use crate::reference::in_one_and_two_threads;
 
     #[test]
     fn a_list_of_neighbours_keeps_no_room_for_the_others() {
@@ -278,6 +301,54 @@ mod tests {
         assert_eq!(near, [(3.0, 997), (2.0, 998), (1.0, 999)]);
         assert!(nearest(all(), 3).capacity() < 10);
         assert_eq!(nearest(all(), 1000).len(), 1000);
+    }
+
+    /// Rows of which so many are the same, one kind after the other; exact in every digit.
+    fn copies(kinds: usize, of_each: usize) -> Array2<f64> {
+        Array2::from_shape_fn((kinds * of_each, 2), |(i, j)| {
+            if j == 0 {
+                (i / of_each * 4) as f64
+            } else {
+                1.0
+            }
+        })
+    }
+
+    #[test]
+    fn eigenvalues_that_are_there_many_times_over_are_no_trouble() {
+        // 1 for every kind, and then 0 for most rows: no vector of these is better than another.
+        for (kinds, of_each, count) in [(6, 10, 10), (5, 60, 6)] {
+            let work = || {
+                let warned = Arc::new(AtomicBool::new(false));
+                let to = warned.clone();
+                let monitor = Monitor::new(move |event: &Event| {
+                    to.fetch_or(matches!(event, Event::Warning(_)), Ordering::Relaxed);
+                });
+                let x = copies(kinds, of_each);
+                let graph = Neighborhood::of(&x, 5, &monitor).unwrap();
+                let y = graph.embedding(count, &monitor).unwrap();
+                assert!(!warned.load(Ordering::Relaxed), "{kinds} x {of_each}");
+                for v in y.columns() {
+                    let own = v.to_owned() * &graph.degrees;
+                    assert!((own.dot(&v) - 1.0).abs() < 1e-9);
+                    assert!(own.sum().abs() < 1e-9);
+                }
+                y
+            };
+            let (one, two) = in_one_and_two_threads(work);
+            assert_eq!(one, two);
+        }
+    }
+
+    #[test]
+    fn of_few_rows_that_are_all_neighbors_the_constant_is_none() {
+        // Two of their eigenvalues are below 0, and a constant that took 0 would be before these.
+        let x = Array2::from_shape_fn((4, 1), |(i, _)| i as f64);
+        let silent = Monitor::silent();
+        let graph = Neighborhood::of(&x, 5, &silent).unwrap();
+        for v in graph.embedding(2, &silent).unwrap().columns() {
+            assert!((v.to_owned() * &graph.degrees).sum().abs() < 1e-9, "{v}");
+        }
     }
 
     #[test]

@@ -133,6 +133,7 @@ impl Fit for LaplacianScore {
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.coordinates()?;
         let found = LaplacianScore::fit(self, rows.view(), monitor)?;
+        super::warn_of_few("laplacian-score", self.features, rows.ncols(), monitor);
         found.model(evidence)
     }
 }

@@ -69,7 +69,8 @@ impl Default for Mcfs {
 }
 
 impl Mcfs {
-    /// Fifty columns, five neighbours, a ridge of .001; as many groups as classes, or ten.
+    /// Fifty columns, five neighbours, a ridge of .001; as many groups as classes, or ten, and at most
+    /// half as many as rows.
     pub fn new() -> Self {
         Self::default()
     }
@@ -82,7 +83,7 @@ impl Mcfs {
     }
 
     /// Groups, and vectors that tell them apart, at least 1. Unless said, as many as there are
-    /// classes where that is known, and else ten.
+    /// classes where that is known, and else ten, but at most half as many as rows.
     #[must_use]
     pub fn groups(mut self, groups: usize) -> Self {
         self.groups = Some(groups);
@@ -125,19 +126,30 @@ impl Mcfs {
 
     /// Scores the columns of rows (`n x d`).
     ///
-    /// Fails on NaN, without columns, without more rows than groups, and when cancelled.
+    /// Fails on NaN, without columns, with fewer than two rows or no more of them than `groups` that
+    /// were asked for, and when cancelled.
     pub fn fit(&self, x: ArrayView2<f32>, monitor: &Monitor) -> Result<Selected> {
         self.validate()?;
         check_finite(x, "MCFS")?;
-        let groups = self.groups.unwrap_or(GROUPS);
-        if x.nrows() <= groups || x.ncols() == 0 {
+        let (n, d) = x.dim();
+        if n < 2 || d == 0 {
             return Err(Error::data(format!(
-                "MCFS needs columns and more rows than the {groups} groups, but the matrix is {} x {}",
-                x.nrows(),
-                x.ncols()
+                "MCFS needs columns and two rows, but the matrix is {n} x {d}"
             )));
         }
-        self.fit_rows(&x.mapv(f64::from), monitor)
+        let groups = match self.groups {
+            Some(groups) if groups >= n => {
+                let rule = format!("must be below the number of rows, {n}");
+                return Err(Error::parameter("mcfs.groups", groups, &rule));
+            }
+            Some(groups) => groups,
+            None => usual_groups(GROUPS, n),
+        };
+        let own = Self {
+            groups: Some(groups),
+            ..*self
+        };
+        own.fit_rows(&x.mapv(f64::from), monitor)
     }
 
     fn fit_rows(&self, x: &Array2<f64>, monitor: &Monitor) -> Result<Selected> {
@@ -199,6 +211,11 @@ impl Mcfs {
     }
 }
 
+/// As many groups as these, but of two rows each on the mean: one row tells nothing of a group.
+fn usual_groups(groups: usize, rows: usize) -> usize {
+    groups.min(rows / 2).max(1)
+}
+
 impl Fit for Mcfs {
     /// Of labels only how many classes they name is used, where the number of groups is not set.
     fn needs(&self) -> &'static [Need] {
@@ -216,11 +233,13 @@ impl Fit for Mcfs {
     fn fit(&self, evidence: &Evidence, _: u64, monitor: &Monitor) -> Result<Model> {
         let rows = evidence.coordinates()?;
         let classes = evidence.classes();
+        let usual = || (classes > 0).then(|| usual_groups(classes, rows.nrows()));
         let own = Self {
-            groups: self.groups.or((classes > 0).then_some(classes)),
+            groups: self.groups.or_else(usual),
             ..*self
         };
         let found: Selected = Mcfs::fit(&own, rows.view(), monitor)?;
+        super::warn_of_few("mcfs", self.features, rows.ncols(), monitor);
         found.model(evidence)
     }
 }
@@ -340,6 +359,16 @@ mod tests {
             pool.install(|| own.fit(x.view(), &silent).unwrap())
         };
         assert_eq!(fit(1), fit(2));
+        let said = own.groups(30).fit(x.view(), &silent).unwrap_err();
+        let said = said.to_string();
+        assert!(said.contains("mcfs.groups") && said.contains("below the number of rows, 30"));
+        // Of the usual ten groups few rows have room for half as many as they are.
+        let few = x.slice(ndarray::s![10..20, ..]);
+        let usual = Mcfs::new().features(3);
+        assert_eq!(
+            usual.fit(few, &silent).unwrap(),
+            usual.groups(5).fit(few, &silent).unwrap()
+        );
         for wrong in [
             own.features(0),
             own.groups(0),

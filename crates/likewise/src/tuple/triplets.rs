@@ -1,5 +1,7 @@
 //! Comparisons: one item is nearer to a second than to a third.
 
+use std::collections::HashMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -61,6 +63,19 @@ impl Triplets {
         rest
     }
 
+    /// The first two triplets, by their places, of which one says that an item is nearer to the anchor than
+    /// another, and the other the opposite. Costs O(number of triplets).
+    pub fn contradiction(&self) -> Option<(usize, usize)> {
+        let mut said: HashMap<(u32, u32, u32), (usize, u32)> = HashMap::with_capacity(self.len());
+        for (row, (a, p, q, _)) in self.iter().enumerate() {
+            let before = *said.entry((a, p.min(q), p.max(q))).or_insert((row, p));
+            if before.1 != p {
+                return Some((before.0, row));
+            }
+        }
+        None
+    }
+
     /// Fails unless all four lists are of one length, every item is below `n`, the three of a
     /// triplet differ, and weights are finite and at least 0.
     pub fn check(&self, n: usize) -> Result<()> {
@@ -100,6 +115,18 @@ impl Triplets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn triplets_that_say_the_opposite_are_found() {
+        let mut triplets = Triplets::default();
+        // The same of another anchor, and what is said twice, is no contradiction.
+        for (a, p, n) in [(0, 1, 2), (1, 0, 2), (1, 2, 3), (0, 1, 2), (2, 1, 0)] {
+            triplets.push(a, p, n, 1.0);
+        }
+        assert_eq!(triplets.contradiction(), None);
+        triplets.push(1, 2, 0, 0.5);
+        assert_eq!(triplets.contradiction(), Some((1, 5)));
+    }
 
     #[test]
     fn broken_triplets_are_refused_with_their_place() {

@@ -195,6 +195,34 @@ fn a_weight_of_0_is_absence_and_one_thread_is_as_good_as_two() {
 }
 
 #[test]
+fn more_neighbors_than_the_smallest_class_has_are_said_once() {
+    let x = ndarray::array![
+        [0.0, 1.0],
+        [1.0, 0.0],
+        [2.0, 5.0],
+        [2.5, 4.0],
+        [3.0, 4.5_f32]
+    ];
+    let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+    let to = heard.clone();
+    let monitor = Monitor::new(move |event: &Event| {
+        if let Event::Warning(said) = event {
+            to.lock().unwrap().push(said.clone());
+        }
+    });
+    // With their nearest of the own class alone the first two have all.
+    let classes = [0, 0, 1, 1, 1];
+    for (neighbors, warnings) in [(1, 0), (2, 1)] {
+        let own = Lmnn::new().neighbors(neighbors);
+        own.fit_weighted(x.view(), &classes, &[1.0; 5], &monitor)
+            .unwrap();
+        let heard = heard.lock().unwrap();
+        assert_eq!(heard.len(), warnings, "{heard:?}");
+    }
+    assert!(heard.lock().unwrap()[0].contains("the smallest class has 1 beside a row"));
+}
+
+#[test]
 fn degenerate_rows_give_a_start_or_an_error() {
     let silent = Monitor::silent();
     let own = Lmnn::new();
