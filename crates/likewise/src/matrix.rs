@@ -164,13 +164,17 @@ pub(crate) fn less_mean(x: ArrayView2<f32>, mean: &Array1<f64>) -> Array2<f64> {
     Array2::from_shape_fn(x.dim(), |(i, j)| f64::from(x[[i, j]]) - mean[j])
 }
 
-/// `a b^T` of two row-major matrices, on this thread.
+/// `a b^T` of two matrices, on this thread.
 pub(crate) fn product(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     let mut out = Array2::zeros((a.nrows(), b.nrows()));
     let (rows, columns) = out.dim();
-    if let (Some(a), Some(b), Some(out)) = (view(a), view(b), out.as_slice_mut()) {
+    // One that lies column by column, as a selection of columns does, is copied.
+    let (a, b) = (a.as_standard_layout(), b.as_standard_layout());
+    if let (Some(left), Some(right), Some(out)) = (a.as_slice(), b.as_slice(), out.as_slice_mut()) {
+        let left = MatRef::from_row_major_slice(left, rows, a.ncols());
+        let right = MatRef::from_row_major_slice(right, columns, b.ncols());
         let out = MatMut::from_row_major_slice_mut(out, rows, columns);
-        matmul(out, Accum::Replace, a, b.transpose(), 1.0);
+        matmul(out, Accum::Replace, left, right.transpose(), 1.0);
     }
     out
 }
@@ -183,14 +187,6 @@ pub(crate) fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     let both = blocks.into_iter().zip(parts);
     parallel::each(both, |(mut out, a)| out.assign(&product(&a.to_owned(), b)));
     out
-}
-
-fn view(a: &Array2<f64>) -> Option<MatRef<'_, f64>> {
-    Some(MatRef::from_row_major_slice(
-        a.as_slice()?,
-        a.nrows(),
-        a.ncols(),
-    ))
 }
 
 /// Copies the rows at `rows`, in that order.
@@ -213,6 +209,23 @@ mod tests {
         x.row_mut(11).fill(1e38);
         assert_eq!(lengths(x.view())[7].to_bits(), 0);
         assert_eq!(outsized(x.view()), [9, 11]);
+    }
+
+    #[test]
+    fn a_product_is_the_same_however_its_matrices_lie() {
+        let a = Array2::from_shape_fn((300, 5), |(i, j)| (i * 7 + j * 3) as f64 % 11.0);
+        let b = Array2::from_shape_fn((4, 5), |(i, j)| (i * 5 + j) as f64 % 7.0);
+        let by_columns = |x: &Array2<f64>| x.t().as_standard_layout().into_owned().reversed_axes();
+        let expected = a.dot(&b.t());
+        for (a, b) in [
+            (a.clone(), b.clone()),
+            (by_columns(&a), b.clone()),
+            (a.clone(), by_columns(&b)),
+            (by_columns(&a), by_columns(&b)),
+        ] {
+            assert_eq!(product(&a, &b), expected);
+            assert_eq!(product_of_many(&a, &b), expected);
+        }
     }
 
     #[test]

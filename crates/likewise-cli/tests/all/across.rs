@@ -278,7 +278,7 @@ fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
         "base = \"gsph\"\nlearner = { bits = 0 }\n",
     )
     .unwrap();
-    refused(&fit("none.toml", "none", &[]), "gsph.bits = 0");
+    refused(&fit("none.toml", "none", &[]), "learner.bits = 0");
     refused(&fit("mixed+cca", "none", &[]), "looks at no label");
     refused(
         &fit("mixed+nosuch", "none", &[]),

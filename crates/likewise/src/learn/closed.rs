@@ -331,7 +331,11 @@ mod tests {
                     (Some(i), Some(j)) => expected[(i, j)],
                     _ => 0.0,
                 };
-                assert!((value - expected).abs() <= 1e-9 * size, "{name} {i} {j}");
+                let off = (value - expected).abs() / size;
+                assert!(
+                    off <= 1e-9,
+                    "{name} {i} {j}: {value} beside {expected}, {off}"
+                );
             }
         }
     }

@@ -38,7 +38,10 @@ impl<'a> Varying<'a> {
             columns - kept.len()
         ));
         Self {
-            rows: rows.select(Axis(1), &kept).into(),
+            // A selection of columns lies column by column.
+            rows: (rows.select(Axis(1), &kept).as_standard_layout())
+                .into_owned()
+                .into(),
             kept: Some(kept),
             columns,
         }

@@ -177,7 +177,14 @@ impl Oasis {
                 )));
             }
         };
-        Ok(self.pass(&x.mapv(f64::from), triplets, w, monitor)?.w)
+        Ok(self
+            .pass(
+                &x.as_standard_layout().mapv(f64::from),
+                triplets,
+                w,
+                monitor,
+            )?
+            .w)
     }
 
     /// As [`fit_triplets`](Self::fit_triplets), over triplets that are [drawn](Self::draw).
