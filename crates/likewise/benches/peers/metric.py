@@ -3,7 +3,8 @@
     cargo bench -p likewise --bench metric --no-run    # prints the path of BENCH
     python metric.py BENCH DATA OUT.md [--limit 120] [--only SET] [--learners itml,rca]
 
-Each fit is a process of its own with one thread, under a limit of time and memory; where the peer does
+What was measured is kept beside OUT.md, as OUT.json: a case that stands there is not measured again, and runs
+of other cases write the same page. Each fit is a process of its own with one thread, under a limit of time and memory; where the peer does
 not end within the limit, both get half of the rows or pairs, until it does. Core-seconds of the fit
 alone; memory is the peak of the process less what it had before the fit. The objective is computed here, by one
 function for both. R@1 is that of the learned distance on rows that neither has seen. Needs numpy,
@@ -271,19 +272,36 @@ def main():
     import metric_learn
     import sklearn
 
-    rows = []
     for name, file in SETS:
         if asked.only and asked.only != name:
             continue
         data = load(asked.data / file)
         for learner in asked.learners.split(","):
+            if any((r["set"], r["learner"]) == (name, learner) for r in kept(asked.out)):
+                continue
             row = measure(name, learner, data, asked.bench, asked.limit)
             if row is None:
                 print(f"{name} {learner}: not within the limit", flush=True)
                 continue
-            rows.append(row)
             print(" | ".join(cells(row)), flush=True)
-            write(rows, asked, metric_learn.__version__, sklearn.__version__)
+            keep(row, asked.out)
+    write(kept(asked.out), asked, metric_learn.__version__, sklearn.__version__)
+
+
+def kept(out):
+    """The cases that were measured, in the order of sets and learners."""
+    file = out.with_suffix(".json")
+    rows = json.loads(file.read_text()) if file.exists() else []
+    sets, learners = [name for name, _ in SETS], list(SIZES)
+    return sorted(rows, key=lambda r: (sets.index(r["set"]), learners.index(r["learner"])))
+
+
+def keep(row, out):
+    rows = [*kept(out), row]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    new = out.with_suffix(f".{os.getpid()}.new")
+    new.write_text("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")
+    new.replace(out.with_suffix(".json"))
 
 
 def write(rows, asked, version, sklearn):
@@ -308,7 +326,6 @@ def write(rows, asked, version, sklearn):
         *lines,
         "",
     ]
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
     # What was read from the table stays.
     old = asked.out.read_text() if asked.out.exists() else ""
     reading = old[old.index("## Reading") :] if "## Reading" in old else ""
