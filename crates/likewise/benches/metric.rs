@@ -13,7 +13,7 @@ use std::path::Path;
 
 use likewise::linear::itml::Bounds;
 use likewise::linear::{Itml, Lmnn, Mmc, Nca, Rca};
-use likewise::{Labels, Monitor, Pairs, Result};
+use likewise::{Monitor, Pairs, Result};
 use ndarray::Array2;
 
 /// Core-seconds below which a learner is timed again.
@@ -90,10 +90,7 @@ impl Task {
                 let itml = Itml::new().bounds(Bounds::squared(alike, unlike));
                 itml.fit_pairs(x, &self.pairs, &monitor)?
             }
-            "rca" => {
-                let labels = Labels::from_integers(self.class.iter().map(|&c| i64::from(c)));
-                by_map(Rca::paper().fit(x, &labels)?)
-            }
+            "rca" => by_map(Rca::paper().fit_weighted(x, &self.class, &ones)?),
             "lmnn" => by_map(Lmnn::new().fit_weighted(x, &self.class, &ones, &monitor)?),
             "nca" => by_map(Nca::paper().fit_weighted(x, &self.class, &ones, &monitor)?),
             "mmc" => Mmc::new().fit_pairs(x, &self.pairs, &monitor)?,

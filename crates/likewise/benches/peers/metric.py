@@ -3,7 +3,8 @@
     cargo bench -p likewise --bench metric --no-run    # prints the path of BENCH
     python metric.py BENCH DATA OUT.md [--limit 120] [--only SET] [--learners itml,rca]
 
-Each fit is a process of its own with one thread, under a limit of time and memory; where the peer does
+What was measured is kept beside OUT.md, in cases.json: a case that stands there is not measured again, and runs
+of other cases write the same page. Each fit is a process of its own with one thread, under a limit of time and memory; where the peer does
 not end within the limit, both get half of the rows or pairs, until it does. Core-seconds of the fit
 alone; memory is the peak of the process less what it had before the fit. The objective is computed here, by one
 function for both. R@1 is that of the learned distance on rows that neither has seen. Needs numpy,
@@ -141,7 +142,7 @@ def limited(command, limit):
 
     done = subprocess.run(command, capture_output=True, text=True, preexec_fn=limits)
     if done.returncode in (-signal.SIGXCPU, -signal.SIGKILL):
-        return None, "time"
+        return None, f"{limit:.0f} s"
     if done.returncode != 0:
         if "MemoryError" in done.stderr or "Unable to allocate" in done.stderr:
             return None, "memory"
@@ -226,6 +227,8 @@ def measure(name, learner, data, bench, limit):
             d = x.shape[1]
             read = lambda file: np.fromfile(folder / file, dtype=np.float64).reshape(d, d)
             metrics = [read("likewise.f64"), read("peer.f64")]
+            sound = bool(np.isfinite(metrics[1]).all())
+            scored = metrics if sound else metrics[:1]
             return {
                 "set": name,
                 "d": d,
@@ -235,9 +238,10 @@ def measure(name, learner, data, bench, limit):
                 "why": why,
                 "seconds": [ours[0], theirs[0]],
                 "memory": [ours[1], theirs[1]],
-                "objective": [objective(learner, m, folder) for m in metrics],
-                "apart": np.abs(metrics[0] - metrics[1]).max() / np.abs(metrics[1]).max(),
-                "recall": [recall(m, x[test], y[test]) for m in [*metrics, np.eye(d)]],
+                "sound": sound,
+                "objective": [objective(learner, m, folder) for m in scored],
+                "apart": np.abs(metrics[0] - metrics[1]).max() / np.abs(metrics[1]).max() if sound else None,
+                "recall": [recall(m, x[test], y[test]) for m in [*scored, np.eye(d)]],
                 "tested": len(test),
             }
 
@@ -246,7 +250,9 @@ def cells(row):
     of = "pairs" if row["learner"] in OF_PAIRS else "rows"
     size = f"{row['size']} {of}" + (f" ({row['why']})" if row["why"] else "")
     ours, theirs = row["seconds"]
-    if row["objective"][0] is None:
+    if not row["sound"]:
+        reached, value = True, "the peer's has NaN"
+    elif row["objective"][0] is None:
         reached, value = True, f"matrices {row['apart']:.0e} apart"
     else:
         ours_at, theirs_at = row["objective"]
@@ -255,7 +261,8 @@ def cells(row):
     ratio = f"{theirs / ours:.1f}" + ("" if reached else ", not reached")
     time_of = lambda s: f"{s:.2g}" if s < 100 else f"{s:.0f}"
     memory = " / ".join(f"{kib / 1024:.0f}" for kib in row["memory"])
-    found = " / ".join(f"{r:.3f}" for r in row["recall"])
+    found = [f"{r:.3f}" for r in row["recall"]]
+    found = " / ".join(found if row["sound"] else [found[0], "-", found[1]])
     return [row["set"], row["learner"], size, f"{time_of(ours)} / {time_of(theirs)}", ratio, value, found, memory]
 
 
@@ -271,23 +278,40 @@ def main():
     import metric_learn
     import sklearn
 
-    rows = []
     for name, file in SETS:
         if asked.only and asked.only != name:
             continue
         data = load(asked.data / file)
         for learner in asked.learners.split(","):
+            if any((r["set"], r["learner"]) == (name, learner) for r in kept(asked.out)):
+                continue
             row = measure(name, learner, data, asked.bench, asked.limit)
             if row is None:
                 print(f"{name} {learner}: not within the limit", flush=True)
                 continue
-            rows.append(row)
             print(" | ".join(cells(row)), flush=True)
-            write(rows, asked, metric_learn.__version__, sklearn.__version__)
+            keep(row, asked.out)
+    write(kept(asked.out), asked, metric_learn.__version__, sklearn.__version__)
+
+
+def kept(out):
+    """The cases that were measured, in the order of sets and learners."""
+    file = out.with_name("cases.json")
+    rows = json.loads(file.read_text()) if file.exists() else []
+    sets, learners = [name for name, _ in SETS], list(SIZES)
+    return sorted(rows, key=lambda r: (sets.index(r["set"]), learners.index(r["learner"])))
+
+
+def keep(row, out):
+    rows = [*kept(out), row]
+    out.parent.mkdir(parents=True, exist_ok=True)
+    new = out.with_name(f"cases.{os.getpid()}.new")
+    new.write_text("[\n" + ",\n".join(json.dumps(r) for r in rows) + "\n]\n")
+    new.replace(out.with_name("cases.json"))
 
 
 def write(rows, asked, version, sklearn):
-    ratios = [r["seconds"][1] / r["seconds"][0] for r in rows]
+    ratios = [r["seconds"][1] / r["seconds"][0] for r in rows if r["sound"]]
     head = ["set", "learner", "learned from", "core-seconds, here / peer", "times faster", "objective, here / peer",
             "R@1, here / peer / Euclid", "MiB, here / peer"]
     lines = ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head)] + [cells(r) for r in rows]]
@@ -299,16 +323,15 @@ def write(rows, asked, version, sklearn):
         "Columns are standardised; both learn from the same rows and pairs, with the settings that they share: ITML with gamma 1,",
         "tolerance 1e-3 and the same bounds; LMNN with 3 neighbours from the identity; the others by their defaults. The objective",
         "is what the learner minimises (less is better), computed by one function for both, and a time counts where ours ends no",
-        f"higher than the peer's (but a thousandth). Where the peer took more than {asked.limit:.0f} core-seconds or 6 GiB, both have half as many rows or pairs,",
-        "again and again, and the reason stands behind the number. R@1 is on rows that none has seen. Memory is what the fit",
-        "added to the peer's process, and all of ours.",
+        "higher than the peer's (but a thousandth). Where the peer took more core-seconds than its limit, or 6 GiB, both have half as many rows or",
+        "pairs, again and again, and the limit stands behind the number. R@1 is on rows that none has seen. Memory is what the fit",
+        "added to the peer's process, and all of ours. A case where the peer's matrix holds NaN counts for nothing.",
         "",
         f"Median of {len(ratios)} cases: {np.median(ratios):.1f} times faster; faster in {sum(r > 1 for r in ratios)}.",
         "",
         *lines,
         "",
     ]
-    asked.out.parent.mkdir(parents=True, exist_ok=True)
     # What was read from the table stays.
     old = asked.out.read_text() if asked.out.exists() else ""
     reading = old[old.index("## Reading") :] if "## Reading" in old else ""
