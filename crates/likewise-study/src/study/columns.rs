@@ -8,7 +8,6 @@ use likewise_nn::Model;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
-use super::results::Results;
 use crate::recipe::{Learner, Recipe};
 
 /// Most columns that a line names.
@@ -45,53 +44,44 @@ impl Recipe {
     }
 }
 
-impl Results {
-    /// Notes which columns the model compares, by their numbers, where the recipe selects some.
-    pub(super) fn tell_columns(&mut self, recipe: &Recipe, model: &Model) {
-        let Model::Closed(Metric::Metric(metric)) = model else {
-            return;
-        };
-        let Form::Transform(map) = &metric.form else {
-            return;
-        };
-        // Directions of a start that turns the features are no columns of theirs.
-        if recipe.selects_columns() && is_selection(map) {
-            let kept = kept(map).into_iter().map(ColumnName::Number);
-            self.kept_columns = kept.collect();
-            self.n_columns = Some(map.ncols());
-        }
-    }
+/// The columns that the model compares, by their numbers, and how many there are, where the recipe selects some.
+pub(super) fn of_model(recipe: &Recipe, model: &Model) -> Option<(Vec<ColumnName>, usize)> {
+    let Model::Closed(Metric::Metric(metric)) = model else {
+        return None;
+    };
+    let Form::Transform(map) = &metric.form else {
+        return None;
+    };
+    // Directions of a start that turns the features are no columns of theirs.
+    let selected = recipe.selects_columns() && is_selection(map);
+    let numbers = || kept(map).into_iter().map(ColumnName::Number).collect();
+    selected.then(|| (numbers(), map.ncols()))
+}
 
-    /// Puts names in the place of the numbers of kept columns; unless there is one for every column, these stay.
-    pub(crate) fn name_columns(&mut self, names: &[String]) {
-        if self.n_columns != Some(names.len()) {
-            return;
-        }
-        for column in &mut self.kept_columns {
-            if let ColumnName::Number(number) = *column
-                && let Some(name) = names.get(number)
-            {
-                *column = ColumnName::Name(name.clone());
-            }
+/// Puts names, one for every column, in the place of numbers.
+pub(super) fn name(columns: &mut [ColumnName], names: &[String]) {
+    for column in columns {
+        if let ColumnName::Number(number) = *column
+            && let Some(name) = names.get(number)
+        {
+            *column = ColumnName::Name(name.clone());
         }
     }
+}
 
-    /// Which columns were kept, where some were selected, in one line.
-    pub fn columns_in_words(&self) -> Option<String> {
-        let of = self.n_columns?;
-        let kept = &self.kept_columns;
-        let shown: Vec<String> = (kept.iter().take(SHOWN)).map(ToString::to_string).collect();
-        let more = match kept.len().saturating_sub(SHOWN) {
-            0 => String::new(),
-            more => format!(" and {more} more"),
-        };
-        let columns = if of == 1 { "column" } else { "columns" };
-        Some(format!(
-            "kept {} of {of} {columns}: {}{more}",
-            kept.len(),
-            shown.join(", ")
-        ))
-    }
+/// Which of so many columns were kept, in one line.
+pub(super) fn in_words(kept: &[ColumnName], of: usize) -> String {
+    let shown: Vec<String> = (kept.iter().take(SHOWN)).map(ToString::to_string).collect();
+    let more = match kept.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let columns = if of == 1 { "column" } else { "columns" };
+    format!(
+        "kept {} of {of} {columns}: {}{more}",
+        kept.len(),
+        shown.join(", ")
+    )
 }
 
 /// Whether every row of a map is one column, perhaps scaled.

@@ -9,9 +9,10 @@ use likewise::eval::calibration::Calibration;
 use likewise::eval::collapse::Collapse;
 use likewise::eval::summary::{Difference, Run, Summary};
 use likewise::tuple::Tuples;
+use likewise_nn::Model;
 use serde::{Deserialize, Serialize};
 
-use super::columns::ColumnName;
+use super::columns::{self, ColumnName};
 use super::draw_log::DrawLog;
 use super::finding::Finding;
 use super::plan::Plan;
@@ -314,6 +315,25 @@ fn validation_in_words(recipe: &Recipe, per_draw: &[DrawLog]) -> Option<String> 
 }
 
 impl Results {
+    /// Notes which columns the model compares, where the recipe selects some.
+    pub(super) fn tell_columns(&mut self, recipe: &Recipe, model: &Model) {
+        if let Some((kept, of)) = columns::of_model(recipe, model) {
+            (self.kept_columns, self.n_columns) = (kept, Some(of));
+        }
+    }
+
+    /// Puts names in the place of the numbers of kept columns; unless there is one for every column, these stay.
+    pub(crate) fn name_columns(&mut self, names: &[String]) {
+        if self.n_columns == Some(names.len()) {
+            columns::name(&mut self.kept_columns, names);
+        }
+    }
+
+    /// Which columns were kept, where some were selected, in one line.
+    pub fn columns_in_words(&self) -> Option<String> {
+        Some(columns::in_words(&self.kept_columns, self.n_columns?))
+    }
+
     pub(super) fn of_runs(
         plan: &Plan,
         runs: &BTreeMap<Row, Vec<Run>>,
