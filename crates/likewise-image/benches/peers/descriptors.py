@@ -217,7 +217,7 @@ def main():
             )
         else:
             lines.append(f"| {name} | {rate} | neither has it | - | - | - |")
-    command = f"python {Path(__file__).name} LIKEWISE {asked.images.name} {asked.out}"
+    command = f"python crates/likewise-image/benches/peers/{Path(__file__).name} LIKEWISE {asked.images.name} {asked.out}"
     text = [
         "# Descriptors beside scikit-image and OpenCV",
         "",
