@@ -8,6 +8,9 @@ use likewise::{Monitor, Pairs, Triplets, seed};
 use ndarray::{Array2, ArrayView2};
 use rand::RngExt;
 
+/// What a learner makes of rows.
+type Learn<'a> = Box<dyn Fn(ArrayView2<f32>) -> Array2<f64> + 'a>;
+
 /// Of three classes in turn.
 fn rows() -> Array2<f32> {
     let mut rng = seed::stream(5, "rows by columns");
@@ -42,7 +45,6 @@ fn rows_by_columns_are_learned_from_as_rows_by_rows() {
     for i in 0..57_u32 {
         triplets.push(i, i + 3, i + 1, 1.0);
     }
-    type Learn<'a> = Box<dyn Fn(ArrayView2<f32>) -> Array2<f64> + 'a>;
     let by_pairs: [(&str, Learn); 9] = [
         (
             "apit",
