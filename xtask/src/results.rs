@@ -46,6 +46,10 @@ fn older(root: &Path) -> Result<Vec<String>> {
     let mut older = Vec::new();
     for file in fs::read_dir(root.join("experiments"))? {
         let file = file?.path();
+        // What makes the data of one stands beside it.
+        if file.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
         let name = file.file_stem().unwrap_or_default().to_string_lossy();
         let page = format!("results/{name}/README.md");
         let Ok(text) = fs::read_to_string(root.join(&page)) else {

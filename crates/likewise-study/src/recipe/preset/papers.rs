@@ -329,7 +329,11 @@ impl Recipe {
         Self {
             name: "multi-kernel".into(),
             pseudo_labels: voting.into(),
-            ..Self::published(Closed::OmksLearner(OmksLearner::published()))
+            ..Self::published(Closed::OmksLearner(OmksLearner {
+                // Never read: the triplets are those of the votes.
+                triplets: OmksLearner::default().triplets,
+                ..OmksLearner::published()
+            }))
         }
     }
 
