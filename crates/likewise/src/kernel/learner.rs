@@ -15,7 +15,7 @@ use crate::{Error, Monitor, Result, Triplets};
 /// Rows whose square is kept, at most.
 const MOST_ROWS: usize = 4096;
 /// Squares of rows that a kernel takes at the peak.
-const SQUARES: f64 = 6.0;
+const SQUARES: f64 = 8.0;
 /// Why a bound on the triplets of classes changes nothing.
 const GIVEN: &str = "the triplets are given, so none are made of classes";
 

@@ -196,7 +196,7 @@ impl Fit for Nca {
 
     /// Each step weighs all pairs of rows.
     fn operations(&self, of: &Size) -> f64 {
-        let a_pair = 4.0 * of.columns + 40.0;
+        let a_pair = 2.0 * of.columns + 20.0;
         self.iterations as f64 * of.labeled * of.labeled * a_pair
     }
 
