@@ -28,7 +28,7 @@ pub use adaboost::AdaBoost;
 pub use ballot::{Ballot, majority_is_right};
 pub use base::Base;
 pub use classify::{Classifier, Classify, Lesson};
-pub use discriminant::{Discriminant, Singular};
+pub use discriminant::{Covariance, Discriminant};
 pub use forest::Forest;
 pub use metric::Metric;
 pub use nearest::Nearest;

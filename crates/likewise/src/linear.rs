@@ -28,6 +28,7 @@ pub mod oasis;
 pub mod pca;
 pub(crate) mod propagated;
 pub mod rca;
+pub(crate) mod scatter;
 pub mod seraph;
 pub mod spd;
 pub mod stiefel;

@@ -66,7 +66,7 @@ classifiers! {
     "adaboost" AdaBoost "adaboost.rs",
         "AdaBoost.M1: small trees, each for what those before it got wrong.";
     "discriminant" Discriminant "discriminant.rs",
-        "Linear discriminants of equal Gaussians, by the plain covariance.";
+        "Linear discriminants of equal Gaussians, by a covariance that is shrunk.";
     "forest" Forest "forest.rs",
         "Random forest: whole trees of drawn rows and drawn columns.";
     "subspace" Subspace "subspace.rs",
