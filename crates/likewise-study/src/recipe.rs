@@ -259,7 +259,9 @@ impl Recipe {
         }
         let mut idle: Vec<(String, &str)> =
             (idle.into_iter().map(|(path, why)| (path.to_owned(), why))).collect();
-        idle.extend(self.idle_parameters());
+        // Of epochs on the labels alone it makes triplets of their classes.
+        let given = self.takes_made_triplets() && self.pseudo_labels.labeled_epochs() == 0;
+        idle.extend(self.idle_parameters(given));
         if let Some(propagation) = self.pseudo_labels.propagation() {
             let why = propagation.no_fusion();
             idle.extend(why.map(|why| ("pseudo_labels.fuse".to_owned(), why)));
@@ -277,10 +279,8 @@ impl Recipe {
             && self.pseudo_labels.makes_triplets()
     }
 
-    /// Parameters of a learner that change nothing beside its others, or beside the triplets of the pseudo-labels.
-    fn idle_parameters(&self) -> Vec<(String, &'static str)> {
-        // Of epochs on the labels alone it makes triplets of their classes.
-        let given = self.takes_made_triplets() && self.pseudo_labels.labeled_epochs() == 0;
+    /// Parameters of a learner that change nothing beside its others, or where the triplets are `given`.
+    fn idle_parameters(&self, given: bool) -> Vec<(String, &'static str)> {
         let (path, idle) = match &self.learner {
             Learner::Closed(Closed::Oasis(oasis)) => ("learner", oasis.idle(given)),
             Learner::Closed(Closed::OmksLearner(omks)) => ("learner", omks.idle(given)),

@@ -189,6 +189,28 @@ pub(crate) fn product_of_many(a: &Array2<f64>, b: &Array2<f64>) -> Array2<f64> {
     out
 }
 
+/// The squared distance of two rows, in lanes that add up in a fixed order.
+pub(crate) fn squared_distance<T: Copy + Into<f64>>(a: ArrayView1<T>, b: ArrayView1<T>) -> f64 {
+    const LANES: usize = 8;
+    let term = |a: T, b: T| {
+        let apart: f64 = a.into() - b.into();
+        apart * apart
+    };
+    let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) else {
+        return a.iter().zip(b).map(|(&a, &b)| term(a, b)).sum();
+    };
+    let mut lanes = [0.0; LANES];
+    let (chunks, rest) = a.as_chunks::<LANES>();
+    let (others, other_rest) = b.as_chunks::<LANES>();
+    for (a, b) in chunks.iter().zip(others) {
+        for lane in 0..LANES {
+            lanes[lane] += term(a[lane], b[lane]);
+        }
+    }
+    let rest: f64 = rest.iter().zip(other_rest).map(|(&a, &b)| term(a, b)).sum();
+    lanes.iter().sum::<f64>() + rest
+}
+
 /// Copies the rows at `rows`, in that order.
 pub fn select_rows(x: ArrayView2<f32>, rows: &[usize]) -> Array2<f32> {
     x.select(Axis(0), rows)

@@ -101,6 +101,10 @@ impl Which {
             }
             let fits = recipe.check_rank(&fields, columns);
             fits.map_err(|e| e.within(place))?;
+            if self.tuples == Some(TupleKind::Triplets) {
+                let read = recipe.check_beside_triplets(&fields);
+                read.map_err(|e| e.within(place))?;
+            }
         }
         if let Some(epochs) = self.epochs {
             recipe.set_epochs(epochs)?;
@@ -179,6 +183,30 @@ mod tests {
             ..named(None)
         };
         assert_eq!(name(&epochs), Recipe::default().name);
+    }
+
+    #[test]
+    fn what_draws_triplets_is_refused_where_they_are_given() {
+        for (recipe, setting) in [
+            ("oasis", "steps = 500"),
+            ("omks", "triplets = 500"),
+            ("explicit-omks", "triplets = 500"),
+        ] {
+            let which = |tuples| Which {
+                changes: vec![Changes {
+                    place: "own".into(),
+                    fields: format!("learner.{setting}").parse().unwrap(),
+                }],
+                tuples,
+                ..named(Some(recipe))
+            };
+            assert!(which(None).recipe(10).is_ok(), "{recipe}");
+            let said = which(Some(TupleKind::Triplets)).recipe(10);
+            let said = said.unwrap_err().to_string();
+            let path = setting.split(' ').next().unwrap();
+            let begins = format!("own: learner.{path}: has no effect: the triplets are given");
+            assert!(said.starts_with(&begins), "{said}");
+        }
     }
 
     #[test]

@@ -89,11 +89,9 @@ impl Recipe {
         recipe.validate()?;
         // A recipe that is written down whole also says what another of its kind would need.
         if !is_whole(&fields, &recipe.as_table()?)
-            && let Some((path, why)) = recipe.idle_among(&fields)
+            && let Some(idle) = recipe.idle_among(&fields)
         {
-            return Err(Error::data(format!(
-                "{path}: has no effect: {why}; leave it out"
-            )));
+            return Err(no_effect(&idle));
         }
         if holds(&fields, "rounds.epochs") {
             recipe.check_epochs()?;
@@ -248,11 +246,29 @@ impl Recipe {
         Err(Error::parameter("start.rank", rank, &rule))
     }
 
+    /// Fails where one of `fields`, which were merged into this recipe, changes nothing since the triplets that
+    /// are learned from are given.
+    pub fn check_beside_triplets(&self, fields: &toml::Table) -> Result<()> {
+        if is_whole(fields, &self.as_table()?) {
+            return Ok(());
+        }
+        let mut idle = self.idle_parameters(true).into_iter();
+        match idle.find(|(path, _)| holds(fields, path)) {
+            Some(idle) => Err(of_settings(no_effect(&idle))),
+            None => Ok(()),
+        }
+    }
+
     /// The first of these fields that changes nothing, and why.
     fn idle_among(&self, fields: &toml::Table) -> Option<(String, &'static str)> {
         let mut idle = self.idle_settings().into_iter();
         idle.find(|(path, _)| holds(fields, path))
     }
+}
+
+/// What is said of a setting that changes nothing.
+fn no_effect((path, why): &(String, &str)) -> Error {
+    Error::data(format!("{path}: has no effect: {why}; leave it out"))
 }
 
 /// Whether a table of tables says something at this path.

@@ -1,7 +1,8 @@
 //! A learned metric as classifiers ask it: the nearest and the farthest of some rows.
 
-use ndarray::{Array2, ArrayView1, ArrayView2};
+use ndarray::{Array2, ArrayView2};
 
+use crate::matrix::squared_distance;
 use crate::model::Model;
 use crate::{Result, parallel};
 
@@ -78,7 +79,7 @@ fn extremes(
             if Some(place) == skipped {
                 continue;
             }
-            let square = square(rows.row(at), other);
+            let square = squared_distance(rows.row(at), other);
             if square < near.0 {
                 near = (square, place);
             }
@@ -89,26 +90,6 @@ fn extremes(
         (near.1, far.1)
     });
     found.into_iter()
-}
-
-/// The squared distance, in lanes that add up in a fixed order.
-fn square(a: ArrayView1<f32>, b: ArrayView1<f32>) -> f64 {
-    const LANES: usize = 8;
-    let (Some(a), Some(b)) = (a.as_slice(), b.as_slice()) else {
-        let both = a.iter().zip(b);
-        return both.map(|(&a, &b)| f64::from(a - b).powi(2)).sum();
-    };
-    let mut lanes = [0.0; LANES];
-    let (chunks, rest) = a.as_chunks::<LANES>();
-    let (others, other_rest) = b.as_chunks::<LANES>();
-    let term = |a: f32, b: f32| (f64::from(a) - f64::from(b)).powi(2);
-    for (a, b) in chunks.iter().zip(others) {
-        for lane in 0..LANES {
-            lanes[lane] += term(a[lane], b[lane]);
-        }
-    }
-    let rest: f64 = rest.iter().zip(other_rest).map(|(&a, &b)| term(a, b)).sum();
-    lanes.iter().sum::<f64>() + rest
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2, Axis};
 
 use super::laplacian::Laplacian;
 use super::spd::{add_cross, symmetrize};
+use crate::matrix::squared_distance;
 use crate::{Error, Monitor, Pairs, Result, parallel};
 
 /// Two rows are the same where no column differs by as much.
@@ -168,11 +169,7 @@ pub(crate) fn scatter(rows: &Array2<f64>, links: &[Link]) -> Array2<f64> {
 pub(crate) fn squared_distances(rows: &Array2<f64>, links: &[Link]) -> Vec<f64> {
     parallel::map_rows(links.len(), |i| {
         let link = &links[i];
-        let both = rows
-            .row(link.a as usize)
-            .into_iter()
-            .zip(rows.row(link.b as usize));
-        both.map(|(a, b)| (a - b) * (a - b)).sum()
+        squared_distance(rows.row(link.a as usize), rows.row(link.b as usize))
     })
 }
 

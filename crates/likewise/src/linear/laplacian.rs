@@ -82,17 +82,23 @@ impl Laplacian {
         to: usize,
     ) -> Array2<f64> {
         let mut out = Array2::zeros((to - from, x.ncols()));
+        // Rows in one piece add up some numbers at a time.
+        let x = x.as_standard_layout();
+        let x = x.as_slice().unwrap_or_default();
+        let d = out.ncols();
+        let row_of = |i: usize| &x[i * d..(i + 1) * d];
         let tasks = out.axis_chunks_iter_mut(Axis(0), TASK).enumerate();
         parallel::each(tasks, |(task, mut rows)| {
             for (place, mut row) in rows.rows_mut().into_iter().enumerate() {
                 let own = from + task * TASK + place;
+                let sums = row.as_slice_mut().unwrap_or_default();
                 for &(other, link) in &self.arcs[self.starts[own]..self.starts[own + 1]] {
                     let weight = weights[link as usize];
                     if weight == 0.0 {
                         continue;
                     }
-                    let both = x.row(own).into_iter().zip(x.row(other as usize));
-                    for (sum, (&a, &b)) in row.iter_mut().zip(both) {
+                    let both = row_of(own).iter().zip(row_of(other as usize));
+                    for (sum, (&a, &b)) in sums.iter_mut().zip(both) {
                         *sum += weight * (a.into() - b.into());
                     }
                 }
