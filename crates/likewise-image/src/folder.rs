@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use image::ImageFormat;
-use likewise::{Event, Label, Labels, Monitor, Part};
-use likewise_io::{Form, TableOptions};
+use likewise::{Event, Labels, Monitor, Part};
+use likewise_io::{Form, Places, TableOptions};
 use rayon::prelude::*;
 
 use crate::{Error, ErrorKind, Result};
@@ -196,11 +196,13 @@ impl ImageFolder {
     }
 
     /// Whether `path` is to be read as images: an image file, or a folder that does not
-    /// hold the idx files of MNIST.
+    /// hold the idx files of MNIST, nor texts and no image.
     pub fn suits(path: impl AsRef<Path>) -> Result<bool> {
         let path = path.as_ref();
         if path.is_dir() {
-            return Ok(!likewise_io::is_idx_folder(path)?);
+            let others = likewise_io::is_idx_folder(path)?
+                || (likewise_io::is_text_folder(path)? && Self::list(path, true).is_err());
+            return Ok(!others);
         }
         Ok(is_named_image(path) || (Form::of(path).is_err() && begins_as_image(path)))
     }
@@ -346,72 +348,10 @@ impl ImageFolder {
 
     /// Takes labels and split from the folders, and says what is not told by their names.
     fn read_places(&mut self) -> Result<()> {
-        let alone = Self::alone(&self.ids);
-        let begin = alone.as_ref().map_or(0, |folder| folder.len() + 1);
-        let below: Vec<&str> = self.ids.iter().map(|id| &id[begin..]).collect();
-        let (labels, split) = Self::places(&below)?;
-        if let Some(folder) = alone {
-            self.told.push(format!(
-                "all images lie below the folder {folder}: the folders in it count"
-            ));
-        }
-        let depth = if split.is_some() { 2 } else { 1 };
-        let deeper = below.iter().find(|id| id.matches('/').count() > depth);
-        if let Some(deeper) = deeper {
-            let folders: Vec<&str> = deeper.split('/').collect();
-            self.told.push(format!(
-                "folders within those of a class do not count: {deeper} is of class {}",
-                folders[depth - 1]
-            ));
-        }
-        (self.labels, self.split) = (labels, split);
+        let places = Places::of(&self.ids, "images")?;
+        self.told.extend(places.told);
+        (self.labels, self.split) = (places.labels, places.split);
         Ok(())
-    }
-
-    /// The folder below which all images lie, if it is only one, and has folders in it.
-    fn alone(ids: &[String]) -> Option<String> {
-        let (first, _) = ids.first()?.split_once('/')?;
-        let meant = |name: &&str| {
-            name.eq_ignore_ascii_case("unlabeled") || name.eq_ignore_ascii_case("outside")
-        };
-        let below = |id: &String| {
-            id.split_once('/')
-                .is_some_and(|(own, rest)| own == first && rest.contains('/'))
-        };
-        let sound = !meant(&first) && Part::parse(first).is_none() && ids.iter().all(below);
-        // One folder in one folder is still one class.
-        let second = |id: &String| id.split('/').nth(1).map(str::to_owned);
-        let several = ids.iter().any(|id| second(id) != second(&ids[0]));
-        (sound && several).then(|| first.to_owned())
-    }
-
-    /// Labels and split from the folders that the ids name.
-    fn places<'a>(ids: &[&'a str]) -> Result<(Option<Labels>, Option<Vec<Part>>)> {
-        let places: Vec<(&'a str, &'a str)> = ids
-            .iter()
-            .map(|id| id.split_once('/').unwrap_or(("", id)))
-            .collect();
-        let parts: Option<Vec<Part>> = places.iter().map(|(first, _)| Part::parse(first)).collect();
-        let folder = |&(first, rest): &(&'a str, &'a str)| {
-            if parts.is_none() {
-                return first;
-            }
-            rest.split_once('/').map_or("", |(class, _)| class)
-        };
-        let folders: Vec<&str> = places.iter().map(folder).collect();
-        let outside = |folder: &str| folder.eq_ignore_ascii_case("outside");
-        let named = Labels::named(folders.iter().map(|&folder| {
-            let none = outside(folder) || folder.eq_ignore_ascii_case("unlabeled");
-            if none { "" } else { folder }
-        }));
-        let items = named.items().iter().zip(&folders);
-        let items = items.map(|(&label, folder)| match label {
-            Label::Unknown if outside(folder) => Label::Outside,
-            label => label,
-        });
-        let labels = Labels::new(named.classes().to_vec(), items.collect())?;
-        let told = labels.items().iter().any(|l| *l != Label::Unknown);
-        Ok((told.then_some(labels), parts))
     }
 
     /// Number of images.

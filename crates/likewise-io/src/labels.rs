@@ -11,7 +11,7 @@ use crate::input::Input;
 use crate::options::{ReadOptions, TableOptions};
 use crate::table::labels_of;
 use crate::words::{LabelTable, Named};
-use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, xlsx};
+use crate::{Error, Result, csv, idx, jsonl, npy, npz, parquet, texts, xlsx};
 
 /// Reads the labels of the items with these ids.
 ///
@@ -261,7 +261,7 @@ fn place_of(lines: &[u64], row: usize) -> String {
 }
 
 /// Id and text of each item of a table, by the name of the column of texts; `None` where the cell is
-/// empty. Items without ids have the numbers of their rows.
+/// empty. Items without ids have the numbers of their rows. A folder of texts has the column `text`.
 ///
 /// Fails on a file that is no table, and without such a column.
 ///
@@ -280,6 +280,9 @@ pub fn read_texts(
     asked: &TableOptions,
 ) -> Result<Vec<(String, Option<String>)>> {
     let path = path.as_ref();
+    if path.is_dir() {
+        return texts::read_texts(path, column).map_err(|e| e.within(path.display()));
+    }
     let asked = TableOptions {
         label_column: Some(column.to_owned()),
         id_column: asked.id_column.clone(),

@@ -45,12 +45,14 @@ mod npz;
 mod number;
 mod options;
 mod parquet;
+mod places;
 mod plan;
 mod read;
 mod role;
 mod safetensors;
 mod suspects;
 mod table;
+mod texts;
 mod words;
 mod xlsx;
 
@@ -67,6 +69,8 @@ pub use lines::write_lines;
 pub use mapped::Mapped;
 pub use npy::{write_npy, write_npy_bytes};
 pub use options::{ReadOptions, TableOptions};
+pub use places::Places;
 pub use read::{
     inspect, is_idx_folder, read, read_beside, read_bytes, read_list, read_matrix, read_with_layout,
 };
+pub use texts::{is_text_folder, text_beside};

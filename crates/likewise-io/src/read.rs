@@ -10,16 +10,23 @@ use crate::form::{Form, supported};
 use crate::input::Input;
 use crate::layout::Layout;
 use crate::options::{ALL, ReadOptions, TableOptions};
-use crate::{Error, ErrorKind, Result, columns, idx, labels, npz};
+use crate::{Error, ErrorKind, Result, columns, idx, labels, npz, texts};
 
 fn load_path(path: &Path, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     let name = path.file_name().unwrap_or(path.as_os_str()).display();
     if path.is_dir() {
-        check_folder(path)?;
+        let holds = Holds::of(path)?;
         check_settings(None, options)?;
-        let bytes = idx::folder_shape(path)?.memory();
+        let shape = holds.shape(path)?;
+        let bytes = match holds {
+            Holds::Idx => shape.memory(),
+            Holds::Texts => shape.bytes_on_disk,
+        };
         monitor.start(format!("read {name}"), bytes);
-        return idx::read_folder(path, options, monitor);
+        return match holds {
+            Holds::Idx => idx::read_folder(path, options, monitor),
+            Holds::Texts => texts::read_folder(path, options, monitor),
+        };
     }
     // A missing file is a better message than an unknown ending.
     std::fs::metadata(path)?;
@@ -71,17 +78,36 @@ pub fn read_beside(path: impl AsRef<Path>) -> Vec<PathBuf> {
     idx::beside(path.as_ref())
 }
 
-fn check_folder(path: &Path) -> Result<()> {
-    if idx::is_folder(path)? {
-        return Ok(());
-    }
-    Err(Error::parameter(format!(
-        "a folder without idx files; images are read by likewise-image, here {}",
-        supported()
-    )))
+/// What the items of a folder are.
+#[derive(Clone, Copy)]
+enum Holds {
+    Idx,
+    Texts,
 }
 
-/// Reads a data file, or a folder of idx files, into a collection.
+impl Holds {
+    fn of(path: &Path) -> Result<Self> {
+        if idx::is_folder(path)? {
+            return Ok(Self::Idx);
+        }
+        if texts::is_text_folder(path)? {
+            return Ok(Self::Texts);
+        }
+        Err(Error::parameter(format!(
+            "a folder without idx files, nor one of texts (.txt); images are read by likewise-image, here {}",
+            supported()
+        )))
+    }
+
+    fn shape(self, path: &Path) -> Result<Shape> {
+        match self {
+            Self::Idx => idx::folder_shape(path),
+            Self::Texts => texts::folder_shape(path),
+        }
+    }
+}
+
+/// Reads a data file, or a folder of idx files or of texts, into a collection.
 ///
 /// The form is told from the name, see [`Form`]. Views, labels, ids and split are found by
 /// the names of arrays or columns: every matrix of the common row count is a view;
@@ -93,6 +119,9 @@ fn check_folder(path: &Path) -> Result<()> {
 /// `__index_level_0__`, if their values look like it) are left out. Arrays named in parts (`x_train`, `x_test`) are
 /// stacked, and the parts become the split; a part without labels is unlabeled.
 /// Features become `f32` (integers beyond 2^24 are rounded).
+///
+/// Of a folder of texts each `.txt` file is an item, its path below the folder the id, and the folder that it lies in
+/// the class, as [`Places`](crate::Places) says; its features are hashed triples of letters.
 ///
 /// Warns through `monitor` of labels that may mean something else, and of columns of a
 /// table that look like an index, like the label, or outweigh all others; a note says which
@@ -203,10 +232,9 @@ pub fn inspect(path: impl AsRef<Path>, options: &ReadOptions) -> Result<Shape> {
 fn shape(path: &Path, options: &ReadOptions) -> Result<Shape> {
     let options = &divided(Form::parse(path).ok(), options).0;
     if path.is_dir() {
-        check_folder(path)?;
+        let holds = Holds::of(path)?;
         check_settings(None, options)?;
-        let shape = idx::folder_shape(path)?;
-        return check_shape(shape, options);
+        return check_shape(holds.shape(path)?, options);
     }
     std::fs::metadata(path)?;
     let form = Form::parse(path)?;

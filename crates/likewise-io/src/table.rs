@@ -12,7 +12,7 @@ mod features;
 mod foot;
 mod labels;
 mod lists;
-mod ngrams;
+pub(crate) mod ngrams;
 mod read;
 mod survey;
 mod tell;
