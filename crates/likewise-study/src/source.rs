@@ -114,6 +114,9 @@ impl Labeled {
     }
 }
 
+/// The column that texts beside images are.
+const TEXT_BESIDE: &str = "text";
+
 /// Features up to which an estimate alone reads the data to count the classes, bytes.
 const READ: f64 = 1e9;
 
@@ -214,7 +217,9 @@ impl Source {
     #[must_use]
     pub fn beside_texts(&self, columns: &[String], others: bool) -> Self {
         let mut read = self.read.clone();
-        if others {
+        if self.images || self.path.is_dir() {
+            // They are no columns of the features.
+        } else if others {
             read.table.drop.extend_from_slice(columns);
         } else {
             // A table of texts alone has to have some features to be read.
@@ -226,20 +231,40 @@ impl Source {
         }
     }
 
-    /// Id and text of each item, by a column of a table.
+    /// Id and text of each item, by a column of a table; of images, the texts that lie beside them
+    /// (`tom.txt` beside `tom.jpg`) are the column `text`.
     ///
-    /// Fails on data that are no table, and without such a column.
+    /// Fails without such a column, and on images without such texts.
     pub fn texts(&self, column: &str) -> Result<Vec<(String, Option<String>)>> {
         if self.images {
-            let shown = self.path.display();
-            let message = format!("{shown}: images have no column of texts {column}");
-            return Err(failed(message));
+            return self.texts_beside(column);
         }
         Ok(likewise_io::read_texts(
             &self.path,
             column,
             &self.read.table,
         )?)
+    }
+
+    fn texts_beside(&self, column: &str) -> Result<Vec<(String, Option<String>)>> {
+        let folder = self.open_folder(self.read.labels.as_deref())?;
+        let shown = self.path.display();
+        let read = |item: usize| -> Result<(String, Option<String>)> {
+            let id = folder.ids()[item].clone();
+            Ok((id, likewise_io::text_beside(folder.path(item))?))
+        };
+        let texts = (0..folder.len()).map(read).collect::<Result<Vec<_>>>()?;
+        match column {
+            TEXT_BESIDE if texts.iter().any(|(_, text)| text.is_some()) => Ok(texts),
+            TEXT_BESIDE => Err(failed(format!(
+                "{shown}: no text lies beside an image; put one of the same name there, such as tom.txt beside \
+                 tom.jpg"
+            ))),
+            _ => Err(failed(format!(
+                "{shown}: images have no column of texts {column}; texts beside them are the column \
+                 {TEXT_BESIDE}"
+            ))),
+        }
     }
 
     /// The path.

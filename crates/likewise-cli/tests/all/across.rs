@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
+use likewise_image::RgbImage;
 use likewise_nn::cross::Learner;
 use likewise_study::run_folder::AcrossFolder;
 use ndarray::Array2;
@@ -682,4 +683,104 @@ fn a_typed_text_finds_items_of_another_view() {
     let unknown = said(likewise(at, &[&fit[..], &unknown].concat()));
     assert!(unknown.contains("nosuch"), "{unknown}");
     assert!(!at.join("none").exists());
+}
+
+#[test]
+fn photos_are_found_by_the_texts_that_lie_beside_them() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let things = ["red shirt", "green hose", "blue shoes"];
+    for i in 0..60_usize {
+        let class = i % 3;
+        let own = at.join("photos").join(["shirts", "hoses", "shoes"][class]);
+        fs::create_dir_all(&own).unwrap();
+        let shade = 150 + (i * 7 % 90) as u8;
+        let image = RgbImage::from_fn(24, 24, |x, y| {
+            let mut color = [(x * 3) as u8, (y * 2) as u8, 30];
+            color[class] = shade;
+            color.into()
+        });
+        image.save(own.join(format!("{i}.png"))).unwrap();
+        if i != 4 {
+            let text = format!("{} number {}", things[class], i % 5);
+            fs::write(own.join(format!("{i}.txt")), text).unwrap();
+        }
+    }
+    let of = |out: &'static str| {
+        let views = [
+            "--encoder",
+            "hist",
+            "--view",
+            "hist",
+            "--view",
+            "text:tfidf",
+        ];
+        let fit = ["fit", "photos", "--recipe", "gsph", "-q", "-o", out];
+        [&fit[..], &views].concat()
+    };
+    let said = succeeds(at, &of("run"));
+    assert!(said.contains("MAP@50"), "{said}");
+    let typed = [
+        "search",
+        "run",
+        "--query-text",
+        "a green HOSE",
+        "--from",
+        "text",
+        "-k",
+        "4",
+    ];
+    let found = json(&succeeds(at, &[&typed[..], &["--json"]].concat()));
+    let hits = found[0]["hits"].as_array().unwrap();
+    assert!(hits.iter().all(|hit| hit["label"] == "hoses"), "{found}");
+    // Other texts are other data.
+    fs::write(at.join("photos/hoses/1.txt"), "a rake").unwrap();
+    refused(at, &of("run"), "other data");
+    refused(
+        at,
+        &[
+            "fit",
+            "photos",
+            "--recipe",
+            "gsph",
+            "--encoder",
+            "hist",
+            "--view",
+            "hist",
+            "--view",
+            "title:tfidf",
+        ],
+        "texts beside them are the column text",
+    );
+}
+
+#[test]
+fn a_folder_of_texts_is_data() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let words = [
+        ["sail", "harbour", "anchor", "deck", "wave", "mast"],
+        ["dough", "oven", "flour", "yeast", "crust", "butter"],
+    ];
+    for i in 0..60_usize {
+        let own = at.join("texts").join(["boats", "bread"][i % 2]);
+        fs::create_dir_all(&own).unwrap();
+        let word = |j: usize| words[i % 2][(i / 2 + j * j) % 6];
+        let text = format!(
+            "{} and {} with {} by {}",
+            word(0),
+            word(1),
+            word(2),
+            word(3)
+        );
+        fs::write(own.join(format!("{i}.txt")), text).unwrap();
+    }
+    let said = succeeds(at, &["fit", "texts", "-q", "-o", "run"]);
+    assert!(said.contains("60") || said.contains("R@1"), "{said}");
+    let search = ["search", "run", "--id", "boats/0.txt", "-k", "5", "--json"];
+    let found = json(&succeeds(at, &search));
+    let hits = found[0]["hits"].as_array().unwrap();
+    assert!(hits.iter().all(|hit| hit["label"] == "boats"), "{found}");
+    fs::write(at.join("texts/bread/1.txt"), [0xff, 0xfe, 0x00]).unwrap();
+    refused(at, &["fit", "texts", "-o", "other"], "1.txt");
 }

@@ -1,5 +1,7 @@
 //! What is read of folders.
 
+use likewise::Label;
+
 use super::*;
 use crate::RgbImage;
 

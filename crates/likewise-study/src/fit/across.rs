@@ -1,6 +1,6 @@
 //! A fit across views as it is asked for, from the files to the run folder.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
 use super::choose::limit_neighbors;
@@ -24,7 +24,36 @@ struct Opened {
     shape: DataShape,
     recipe: Recipe,
     views: Vec<String>,
-    texts: Vec<Texts>,
+    texts: Vec<Column>,
+}
+
+/// A column of texts, with the ids of their items.
+struct Column {
+    name: String,
+    texts: Vec<(String, Option<String>)>,
+}
+
+impl Column {
+    fn read(source: &Source, name: &str) -> Result<Self> {
+        Ok(Self {
+            name: name.to_owned(),
+            texts: source.texts(name)?,
+        })
+    }
+
+    /// The texts of these items, of which images may be fewer than lie there.
+    fn of(self, ids: &[String]) -> Texts {
+        let mut texts = self.texts;
+        if texts.len() != ids.len() {
+            let mut by_id: HashMap<String, Option<String>> = texts.into_iter().collect();
+            let own = |id: &String| (id.clone(), by_id.remove(id).flatten());
+            texts = ids.iter().map(own).collect();
+        }
+        Texts {
+            name: self.name,
+            texts: texts.into_iter().map(|(_, text)| text).collect(),
+        }
+    }
 }
 
 impl Request {
@@ -59,14 +88,22 @@ impl Request {
             seed: self.asked.seed,
         };
         let named = self.views.join("+");
+        let digest = match source.is_images() {
+            // That of images says nothing of the texts beside them.
+            true if !texts.is_empty() => format!("{}+{}", source.digest()?, digest_of(&texts)),
+            _ => source.digest()?,
+        };
         let mut job = Job {
             recipe,
             protocol: asked.protocol(&collection)?,
             photos: source.photos(),
-            texts,
+            texts: texts
+                .into_iter()
+                .map(|of| of.of(collection.ids()))
+                .collect(),
             views,
             data: source.path().display().to_string(),
-            digest: source.digest()?,
+            digest,
             read_as: self.read_as(&named, ""),
             table: layout,
             encoder: source.encoded(&named, at)?,
@@ -94,7 +131,8 @@ impl Request {
         let source = self.source()?.with_view(None);
         let (views, columns) = named(&self.views);
         // A column that is not there is said before what the rest of the data lack.
-        let texts = read_texts(&source, &columns)?;
+        let texts = columns.iter().map(|name| Column::read(&source, name));
+        let texts = texts.collect::<Result<_>>()?;
         let source = match columns.as_slice() {
             [] => source,
             columns => source.beside_texts(columns, columns.len() < views.len()),
@@ -131,21 +169,17 @@ impl Request {
     }
 }
 
+fn digest_of(texts: &[Column]) -> String {
+    let all = texts.iter().flat_map(|column| &column.texts);
+    // The sign after each keeps two apart.
+    let parts = all.flat_map(|(id, text)| [id.as_str(), text.as_deref().unwrap_or(""), "\0"]);
+    likewise_io::digest_parts(parts)
+}
+
 /// Names of the views, and those of them that are columns of texts.
 fn named(views: &[String]) -> (Vec<String>, Vec<String>) {
     let is_text = |view: &&String| view.ends_with(TEXT);
     let name = |view: &String| view.strip_suffix(TEXT).unwrap_or(view).to_owned();
     let texts = views.iter().filter(is_text).map(name).collect();
     (views.iter().map(name).collect(), texts)
-}
-
-fn read_texts(source: &Source, columns: &[String]) -> Result<Vec<Texts>> {
-    let read = |name: &String| {
-        let texts = source.texts(name)?;
-        Ok(Texts {
-            name: name.clone(),
-            texts: texts.into_iter().map(|(_, text)| text).collect(),
-        })
-    };
-    columns.iter().map(read).collect()
 }

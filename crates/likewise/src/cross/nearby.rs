@@ -2,11 +2,26 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use ndarray::{Array2, Axis};
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::distance::Metric;
-use crate::neighbor::Exact;
+use crate::neighbor::{Exact, Ivf, Neighbors};
 use crate::{Error, Monitor, Result, parallel};
+
+/// Most rows that are all compared with each other.
+const EXACT_UP_TO: usize = 50_000;
+/// Share of the true neighbours that is found among more.
+const RECALL: f64 = 0.95;
+
+/// The `k` nearest rows of each.
+fn searched(rows: ArrayView2<f32>, k: usize, monitor: &Monitor) -> Result<Neighbors> {
+    if rows.nrows() <= EXACT_UP_TO {
+        let search = Exact::new().metric(Metric::Euclidean);
+        return Ok(search.search(rows, k, monitor)?.0);
+    }
+    let search = Ivf::new().metric(Metric::Euclidean).recall(RECALL);
+    Ok(search.search(rows, k, monitor)?.0)
+}
 
 /// A symmetric matrix of weights between objects, row by row.
 pub(super) struct Links {
@@ -29,9 +44,8 @@ impl Links {
         let k = k.min(x.nrows().saturating_sub(1));
         let mut arcs = Vec::new();
         if k > 0 {
-            let search = Exact::new().metric(Metric::Euclidean);
             let rows = x.mapv(|v| v as f32);
-            let (found, _) = search.search(rows.view(), k, &monitor.quiet())?;
+            let found = searched(rows.view(), k, &monitor.quiet())?;
             for (i, neighbors) in found.indices.axis_iter(Axis(0)).enumerate() {
                 for &j in neighbors {
                     // From the rows themselves: equal rows are at 0 exactly.

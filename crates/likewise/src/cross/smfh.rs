@@ -15,7 +15,8 @@
 //! **Use it** where linear maps to bits are wanted that respect neighbours. **Not** for objects
 //! without both rows or without a label: they are left out. [`Gsph`](super::Gsph) finds more.
 //!
-//! Cost: O(sweeps n q (d + q + steps neighbours)) beside the search for neighbours, with the steps of
+//! Cost: O(sweeps n q (d + q + steps neighbours)) beside the search for neighbours (of up to 50,000 rows each with each, O(n^2 d);
+//! of more by an index that finds 95 % of them), with the steps of
 //! conjugate gradients, up to 1000 (a warning says where that does not do); memory O(n (d + q)).
 //!
 //! Source: Tang, Wang and Shao, "Supervised matrix factorization hashing for cross-modal
