@@ -29,7 +29,9 @@
 //! units, where the program has 40 and 100 for texts: which modality is one of texts is not known here. Rows
 //! compare by their cosine, as those of all learners beside it; batches are shuffled, and the last one of a pass,
 //! which is smaller, is a step too, where the program drops it. These two are so in
-//! [`Acmr::as_published`] as well.
+//! [`Acmr::as_published`] as well, and of the triplet variant, that it has as many passes as the simple one, and that its rows of
+//! other classes are picked on centred features. Weights of pseudo-labels count in `L_y` and `|V - W|`; which rows
+//! are apart is asked of all labels alike.
 
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +56,8 @@ pub struct Acmr {
     pub variant: Variant,
     /// Columns of the space.
     pub dim: usize,
-    /// Units of the two hidden layers of each modality; of the first layer no more than four a column.
+    /// Units of the two hidden layers of each modality; of the first layer no more than four a column, unless it goes as
+    /// published.
     pub hidden: [[usize; 2]; 2],
     /// Passes over the labeled pairs, unless there are fewer than `least_steps` steps in them.
     pub epochs: usize,

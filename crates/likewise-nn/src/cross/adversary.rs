@@ -10,7 +10,9 @@ use ndarray::{Array1, Array2};
 
 use super::acmr::{Acmr, Variant};
 use super::layers::{Between, Layers};
-use super::parts::{batches, centered, check_loss, check_rows, check_two, column, numbered};
+use super::parts::{
+    EPSILON, batches, centered, check_loss, check_rows, check_two, column, numbered,
+};
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
 use crate::{Error, Result};
@@ -35,7 +37,10 @@ impl Acmr {
         let device = device.clone().autodiff();
         let mut nets = Nets::new(self, &pairs, seed, &device);
         let moved = nets.moved(self.published);
-        let mut optimizer = AdamConfig::new().with_beta_1(0.5).init();
+        let mut optimizer = AdamConfig::new()
+            .with_beta_1(0.5)
+            .with_epsilon(EPSILON)
+            .init();
         let mut rng = seed::stream(seed, "batches of acmr");
         let n = pairs.class.len();
         let a_pass = n.div_ceil(self.batch);
@@ -136,7 +141,12 @@ impl Nets {
         let projector = |t: usize| {
             let d = pairs.rows[t].ncols();
             let [first, second] = acmr.hidden[t];
-            let widths = [d, first.min(4 * d), second, acmr.dim];
+            let first = if acmr.published {
+                first
+            } else {
+                first.min(4 * d)
+            };
+            let widths = [d, first, second, acmr.dim];
             new(
                 &widths,
                 Between::Tanh,

@@ -10,7 +10,8 @@ use ndarray::{Array1, Array2, Axis, concatenate, s};
 use super::growbit::{DeepGrowBit, Grown};
 use super::layers::{Between, Layers};
 use super::parts::{
-    batches, centered, check_classes, check_loss, check_rows, check_two, column, factors, numbered,
+    EPSILON, batches, centered, check_classes, check_loss, check_rows, check_two, column, factors,
+    numbered,
 };
 use crate::net::{matrix_tensor, value_of};
 use crate::train::gradient;
@@ -133,7 +134,7 @@ impl DeepGrowBit {
             Some(_) => (2 * last - 1..=2 * last).map(Into::into).collect(),
         };
         let wanted = signs.slice(s![.., kept..]).to_owned();
-        let mut optimizer = AdamConfig::new().init();
+        let mut optimizer = AdamConfig::new().with_epsilon(EPSILON).init();
         let mut rng = seed::stream(seed, &format!("batches of modality {t} from bit {kept}"));
         for epoch in 0..self.epochs {
             for places in batches(x.nrows(), self.batch, &mut rng) {

@@ -10,6 +10,9 @@ use rand::seq::SliceRandom;
 
 use crate::{Error, ErrorKind, Result};
 
+/// What keeps Adam from dividing by 0, as the programs of the sources have it.
+pub(super) const EPSILON: f32 = 1e-8;
+
 /// The rows of modality `t` less their mean, and the mean, of these rows.
 pub(super) fn centered(views: &Views, t: usize, rows: &[usize]) -> (Array2<f32>, Array1<f64>) {
     let x = matrix::select_rows(views.rows(t), rows);
