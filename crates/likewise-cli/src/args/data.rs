@@ -12,8 +12,8 @@ use super::table::Table;
 /// Where items come from.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Data {
-    /// The data: .npy, .npz, .csv, .xlsx, .jsonl, .parquet, .safetensors, MNIST idx, or images in
-    /// a folder.
+    /// The data: .npy, .npz, .csv, .xlsx, .jsonl, .parquet, .safetensors, MNIST idx, or images or
+    /// texts in a folder
     #[arg(value_name = "DATA", required_unless_present = "data_flag")]
     positional: Option<PathBuf>,
     /// The data, from a file of settings.
