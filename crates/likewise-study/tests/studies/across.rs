@@ -147,7 +147,10 @@ fn the_row_without_labels_takes_its_directions_without_the_test_part() {
         ..Protocol::default()
     };
     let is_tested = |i: usize| first.parts[i] == Part::Test;
-    let class = |i: usize| (if is_tested(i) { N - i } else { i } % 3) as i64;
+    let class = |i: usize| {
+        let own = if is_tested(i) { N - i } else { i };
+        (own % 3) as i64
+    };
     let mut views = items.views().to_vec();
     for i in (0..N).filter(|&i| is_tested(i)) {
         let mut row = views[0].matrix.row_mut(i);
