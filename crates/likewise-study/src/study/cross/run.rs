@@ -48,7 +48,7 @@ impl CrossPlan<'_> {
     /// Fails without labels of two classes, with fewer than two views, where a view has nothing to
     /// tell or lacks a class, with a split that leaves nothing to fit or to ask, and when cancelled.
     ///
-    /// Cost: per draw two fits, and one each of the bound and of the canonical correlations.
+    /// Cost: per draw two fits, one of the bound, and two of the canonical correlations.
     pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
         let learner = self.check()?;
         let labels = source::labels(self.collection).map_err(|e| match learner.need() {
