@@ -300,7 +300,10 @@ fn selections(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&
         "selections",
     ];
     lines.insert(0, head.map(String::from).to_vec());
-    page.line("What label prediction selected to learn from, at first and in the end:");
+    page.line(
+        "What label prediction selected to learn from, at first and in the end; right: of the items of the \
+         known classes:",
+    );
     page.table(&lines);
 }
 
