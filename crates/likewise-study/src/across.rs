@@ -1,5 +1,7 @@
 //! Across views: a fit and its run folder, and what a query of one view finds in another.
 
+mod cost;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::Path;
@@ -16,7 +18,6 @@ use ndarray::Axis;
 
 use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
-use crate::graph::DataShape;
 use crate::query::{Answer, Found, Query, found, row_of};
 use crate::recipe::Recipe;
 use crate::report::{self, About, Shown, Thumbnails, pictures};
@@ -24,6 +25,8 @@ use crate::run_folder::{AcrossFolder, Config, Origin, Record, Work, peak_memory,
 use crate::source::{self, Encoded, Photos, Source};
 use crate::study::{CrossPlan, CrossStudy, Protocol, SplitKind, Texts, nearest_items};
 use crate::{Result, card, failed, usage};
+
+pub use self::cost::estimate;
 
 /// Label draws, unless another number is asked for.
 const DRAWS: usize = 5;
@@ -44,6 +47,15 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// Label draws of the study, where labels are hidden; else there is nothing to draw.
+    pub fn draws(&self) -> usize {
+        if self.labels_per_class.is_some() || self.label_fraction.is_some() {
+            self.draws.map_or(DRAWS, NonZeroUsize::get)
+        } else {
+            1
+        }
+    }
+
     /// How the study of these data goes. Fails on settings that exclude each other.
     pub fn protocol(&self, collection: &Collection) -> Result<Protocol> {
         if self.labels_per_class.is_some() && self.label_fraction.is_some() {
@@ -79,20 +91,6 @@ impl Asked {
             ..Protocol::default()
         })
     }
-}
-
-/// What a fit across views of data of this shape will cost.
-pub fn estimate(shape: &DataShape, recipe: &Recipe) -> Estimate {
-    let (n, d) = (shape.items, shape.all_columns);
-    let k = recipe.spreading(n as usize).graph.n_neighbors() as f64;
-    // Five draws of two fits: rows in f64, similarities to 500 anchors, codes.
-    let fit = 8.0 * n * (d + 500.0 + 3.0 * 64.0);
-    let flops = 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0);
-    shape
-        .read()
-        .stage(fit, 12.0 * flops)
-        .graph(n, d, k)
-        .propagation(n, k, 20.0)
 }
 
 /// A fit across views to run, and where its data came from.

@@ -219,7 +219,8 @@ pub(crate) fn text(of: &Origin, model: &Model, results: &Results) -> String {
             "half the 95 % interval.\n\n",
         ]);
     }
-    for line in results.verdict.iter().chain(&results.columns_in_words()) {
+    let selected = [results.columns_in_words(), results.selections_in_words()];
+    for line in results.verdict.iter().chain(selected.iter().flatten()) {
         card.extend(["- ", &plain::markdown(line), "\n"]);
     }
     card.push_str(&formula(of.recipe, model));

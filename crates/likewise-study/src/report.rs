@@ -16,6 +16,7 @@ mod gallery;
 mod ground;
 mod map;
 mod place;
+mod selections;
 mod sure;
 mod table;
 mod thumbnail;
@@ -234,6 +235,7 @@ fn verdict(results: &Results) -> Markup {
         ul.verdicts {
             @for line in lines { li { (line) } }
             @if let Some(kept) = results.columns_in_words() { li { (kept) } }
+            @if let Some(selected) = results.selections_in_words() { li { (selected) } }
         }
     }
 }
@@ -315,6 +317,7 @@ mod tests {
             validation: vec![Some(0.5), Some(0.6), Some(0.7), None],
             training: (0..4).map(epoch).collect(),
             propagation: Convergence::default(),
+            selections: vec![],
         }
     }
 

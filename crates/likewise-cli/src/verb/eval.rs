@@ -75,7 +75,8 @@ pub(super) fn print(results: &Results) -> Result<(), Failure> {
 
 /// The verdict, and what was selected.
 pub(super) fn print_answers(results: &Results) -> Result<(), Failure> {
-    for line in results.verdict.iter().chain(&results.columns_in_words()) {
+    let selected = [results.columns_in_words(), results.selections_in_words()];
+    for line in results.verdict.iter().chain(selected.iter().flatten()) {
         // In runs of before, names in it may be of any length.
         output::line(plain::message(line))?;
     }

@@ -156,6 +156,42 @@ fn a_query_of_one_view_finds_items_of_another_both_ways() {
 }
 
 #[test]
+fn a_run_by_label_prediction_says_what_was_selected() {
+    let folder = pairs();
+    let at = folder.path();
+    let recipe = "base = 'gsph'\nlearner.bits = 16\n[pseudo_labels]\nkind = 'lpf'\nhidden = 32\nthreshold = 0.5\n\
+                  iterations = 2\nfirst.epochs = 60\ntuning.epochs = 2\n";
+    fs::write(at.join("own.toml"), recipe).unwrap();
+    let few = ["--label-fraction", "0.1", "--draws", "1"];
+    succeeds(at, &fit("own.toml", "run", &few));
+    let said = succeeds(at, &["eval", "run"]);
+    assert!(said.contains("Label prediction selected "), "{said}");
+    assert!(said.contains(" % of them right"), "{said}");
+    let results = json(&fs::read_to_string(at.join("run/metrics.json")).unwrap());
+    let draw = &results["per_draw"][0];
+    let all = draw["selections"].as_array().unwrap();
+    assert!((1..=2).contains(&all.len()), "{draw}");
+    let last = &all[all.len() - 1];
+    assert_eq!(last["selected"], draw["believed"]);
+    assert_eq!(last["judged"], last["selected"]);
+    assert_eq!(last["precision"], draw["accuracy"]);
+    assert!(last["accuracy"]["image"].is_f64() && last["accuracy"]["text"].is_f64());
+    let page = fs::read_to_string(at.join("run/report.html")).unwrap();
+    assert!(page.contains("accuracy of image"), "no table of selections");
+    assert!(results["baselines"]["cca"]["directions"].is_u64());
+
+    // A slip in the file is told of as one, not that a share of the labels is for other recipes.
+    fs::write(at.join("slip.toml"), recipe.replace("bits", "bitts")).unwrap();
+    let output = likewise(at, &fit("slip.toml", "none", &few));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(
+        said.contains("slip.toml") && said.contains("bitts"),
+        "{said}"
+    );
+}
+
+#[test]
 fn every_learner_across_views_leaves_a_run_that_can_be_searched() {
     let folder = pairs();
     let at = folder.path();

@@ -94,6 +94,11 @@ pub(super) fn percent(value: &Estimate, is_bold: bool) -> String {
     with_half(&bold(text, is_bold), value, PERCENT)
 }
 
+/// A mean of counts with half of its interval, where it has one: `924 ±30`.
+pub(super) fn count(value: &Estimate, digits: usize) -> String {
+    with_half(&format!("{:.digits$}", value.value), value, (1.0, digits))
+}
+
 /// A difference, shown as `text`, with half of its interval; bold where 0 lies outside of it.
 pub(super) fn difference(text: String, value: &Estimate, (factor, digits): Scale) -> String {
     let text = bold(text, value.low > 0.0 || value.high < 0.0);
@@ -138,7 +143,9 @@ mod tests {
         );
         let unclear = of(0.1, -0.1, 0.3);
         assert_eq!(difference("+10.0".into(), &unclear, PERCENT), "+10.0 ±20.0");
+        assert_eq!(count(&of(924.2, 894.2, 954.2), 0), "924 ±30");
         let one_draw = of(0.5, f64::NAN, f64::NAN);
+        assert_eq!(count(&one_draw, 1), "0.5");
         assert_eq!(number(&one_draw), "0.500");
         assert_eq!(percent(&one_draw, false), "50.0");
     }

@@ -60,7 +60,8 @@ impl Request {
     /// [`estimate`](Self::estimate) of a recipe across views.
     pub(super) fn estimate_across(&self, recipe: Recipe, at: &Environment) -> Result<Estimate> {
         let opened = self.open_across(recipe, at)?;
-        Ok(across::estimate(&opened.shape, &opened.recipe))
+        let draws = self.asked_across().draws();
+        Ok(across::estimate(&opened.shape, &opened.recipe, draws))
     }
 
     /// [`run`](Self::run) with a recipe across views.
@@ -72,7 +73,8 @@ impl Request {
             views,
             texts,
         } = self.open_across(recipe, at)?;
-        across::estimate(&shape, &recipe).check(at.max_memory)?;
+        let asked = self.asked_across();
+        across::estimate(&shape, &recipe, asked.draws()).check(at.max_memory)?;
         let out = self.folder()?;
         check_output(Some(out), &[])?;
         let clock = Instant::now();
@@ -80,13 +82,6 @@ impl Request {
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
-        let asked = across::Asked {
-            split: self.asked.split,
-            labels_per_class: self.asked.labels_per_class,
-            label_fraction: self.label_fraction,
-            draws: self.asked.draws,
-            seed: self.asked.seed,
-        };
         let named = self.views.join("+");
         let digest = match source.is_images() {
             // That of images says nothing of the texts beside them.
@@ -122,6 +117,16 @@ impl Request {
         }
         let study = job.run(&collection, work, at)?;
         Ok(Outcome::MadeAcross(Box::new(study)))
+    }
+
+    fn asked_across(&self) -> across::Asked {
+        across::Asked {
+            split: self.asked.split,
+            labels_per_class: self.asked.labels_per_class,
+            label_fraction: self.label_fraction,
+            draws: self.asked.draws,
+            seed: self.asked.seed,
+        }
     }
 
     fn open_across(&self, mut recipe: Recipe, at: &Environment) -> Result<Opened> {

@@ -120,6 +120,9 @@ impl Which {
     }
 
     /// The same, where its learner is one across views.
+    ///
+    /// Fails on a file that is no recipe: nobody knows for which views it is meant, and without it whoever asks
+    /// would be told of a recipe within one view. What is wrong with a name is said where it is used.
     pub fn across(&self) -> Result<Option<Recipe>> {
         let named = match self.name.as_deref() {
             None => match self.base() {
@@ -127,10 +130,9 @@ impl Which {
                 Ok(None) | Err(_) => return Ok(None),
             },
             Some(AUTO) => return Ok(None),
-            Some(name) if is_file(name) => Recipe::read(Path::new(name)),
+            Some(name) if is_file(name) => Ok(Recipe::read(Path::new(name))?),
             Some(name) => Recipe::named(name),
         };
-        // What is wrong with another recipe is said where it is used.
         match named {
             Ok(recipe) if recipe.learner.cross().is_some() => Ok(Some(self.recipe(usize::MAX)?)),
             _ => Ok(None),
@@ -288,14 +290,26 @@ mod tests {
     fn a_recipe_across_views_is_known_as_one() {
         let found = named(Some("gsph")).across().unwrap();
         assert!(found.is_some_and(|recipe| recipe.learner.cross().is_some()));
-        for name in [
-            None,
-            Some(AUTO),
-            Some("rca"),
-            Some("nosuch"),
-            Some("none.toml"),
-        ] {
+        for name in [None, Some(AUTO), Some("rca"), Some("nosuch")] {
             assert!(named(name).across().unwrap().is_none());
         }
+    }
+
+    #[test]
+    fn a_file_that_is_no_recipe_is_told_of_wherever_it_is_looked_at() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("own.toml");
+        let of = |text: &str| {
+            std::fs::write(&path, text).unwrap();
+            named(path.to_str()).across()
+        };
+        let across = of("base = 'gsph'\nlearner = { bits = 16 }").unwrap();
+        assert!(across.is_some_and(|recipe| recipe.learner.cross().is_some()));
+        assert!(of("base = 'rca'").unwrap().is_none());
+        for wrong in ["base = 'gsph'\nlearner = { bitts = 16 }", "base = 'gsphh'"] {
+            let said = of(wrong).unwrap_err().to_string();
+            assert!(said.contains("own.toml"), "{said}");
+        }
+        assert!(named(Some("none.toml")).across().is_err());
     }
 }

@@ -6,6 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::gallery::tail;
 use super::ground::percent;
+use super::selections;
 use super::table::split_in_words;
 use super::thumbnail::{Pictures, Thumbnails};
 use super::{About, POLICY, STYLE, section};
@@ -154,6 +155,9 @@ fn draws(study: &CrossStudy) -> Markup {
                     }
                 }
             }
+        }
+        @if let Some(first) = study.results.per_draw.first() {
+            (selections::of_first(&first.selections))
         }
     }
 }

@@ -5,6 +5,7 @@ use likewise::Collection;
 use maud::{Markup, html};
 
 use super::ground::percent;
+use super::selections;
 use super::table::split_in_words;
 use crate::study::{DrawLog, Results, SplitKind};
 
@@ -84,7 +85,10 @@ pub(super) fn facts(results: &Results, collection: &Collection) -> Markup {
                 first draw."
             }
         }
-        @if let Some(first) = results.per_draw.first() { p.note { (graph(first)) } }
+        @if let Some(first) = results.per_draw.first() {
+            p.note { (graph(first)) }
+            (selections::of_first(&first.selections))
+        }
     }
 }
 

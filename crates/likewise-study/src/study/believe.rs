@@ -8,7 +8,7 @@ use likewise::propagate::parts::confidence;
 use likewise::propagate::{Ability, Given, Propagate as _};
 use likewise::tuple::{self, Triplets};
 use likewise::{Beliefs, Convergence, Graph, Label, Labels, Monitor, seed};
-use likewise_nn::lpf::{Predicted, Rows};
+use likewise_nn::lpf::{Iteration, Predicted, Rows};
 use likewise_nn::{Device, Model};
 use ndarray::{Array2, ArrayView2, Axis};
 use rand::seq::index;
@@ -57,6 +57,8 @@ pub(super) struct Found {
     pub(super) voted: Option<Voted>,
     /// What is learned of them, where that is a selection: of label prediction.
     pub(super) selected: Option<Targets>,
+    /// The selections that led to it, one after the other.
+    pub(super) selections: Vec<Iteration>,
 }
 
 impl Ground<'_> {
@@ -70,6 +72,7 @@ impl Ground<'_> {
                     beliefs: voted.beliefs(),
                     voted: Some(voted),
                     selected: None,
+                    selections: vec![],
                 })
             }
             PseudoLabels::Lpf(how) => {
@@ -78,6 +81,7 @@ impl Ground<'_> {
                     beliefs: of_prediction(&predicted, known),
                     voted: None,
                     selected: Some(of_selection(&predicted, known, how)),
+                    selections: predicted.iterations,
                 })
             }
             _ => {
@@ -86,6 +90,7 @@ impl Ground<'_> {
                     beliefs: spread(&self.spreading, rows, setup.graph()?, known, monitor)?,
                     voted: None,
                     selected: None,
+                    selections: vec![],
                 })
             }
         }

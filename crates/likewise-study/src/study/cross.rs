@@ -11,6 +11,7 @@
 mod believe;
 mod believed;
 mod bench;
+mod directions;
 mod embedded;
 mod fitted;
 mod measured;

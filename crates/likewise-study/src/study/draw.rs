@@ -15,20 +15,26 @@ use super::kept::Kept;
 use super::results::label_counts;
 use super::rounds::{ENOUGH, Wanted, Why};
 use super::row::Row;
+use super::selection::Selection;
 use super::setup::REFIT;
 use super::train::Training;
 use crate::recipe::PseudoLabels;
 use crate::{Error, ErrorKind, Result};
+
+/// What stands for the only view of a study within one.
+const FEATURES: &str = "features";
 
 impl DrawLog {
     pub(super) fn of(
         draw: usize,
         drawn: &Drawn,
         chosen: &Chosen,
-        beliefs: Option<&Beliefs>,
+        found: Option<&Found>,
         labels_only_epoch: Option<usize>,
     ) -> Self {
         let whiten = drawn.whiten;
+        let beliefs = found.map(|found| &found.beliefs);
+        let selections = found.map_or(&[][..], |found| &found.selections);
         let validation = chosen.curve.iter();
         let hidden = |i: usize| matches!(drawn.known[i], Label::Unknown);
         let accurate = |beliefs: &Beliefs| beliefs.accuracy(&drawn.known, &drawn.truth, hidden);
@@ -47,6 +53,7 @@ impl DrawLog {
                 .collect(),
             training: chosen.log.clone(),
             propagation: beliefs.map_or_else(Convergence::default, |b| b.convergence.clone()),
+            selections: Selection::all(selections, &drawn.known, &drawn.truth, &[FEATURES]),
         }
     }
 }
@@ -139,8 +146,7 @@ impl Ground<'_> {
             }
         }
         rows.entry(Row::Recipe).or_default().push(of_recipe);
-        let beliefs = Some(&found.beliefs);
-        let log = DrawLog::of(draw, &drawn, &recipe, beliefs, labels_only);
+        let log = DrawLog::of(draw, &drawn, &recipe, Some(&found), labels_only);
         let shown = self.shown(&drawn);
         let kept = self.kept(recipe, found, &drawn)?;
         Ok(Draw { log, shown, kept })
@@ -244,13 +250,7 @@ impl Ground<'_> {
         Ok(Measured {
             kept: ask(&chosen.model)?,
             last: chosen.last.as_ref().map(ask).transpose()?,
-            log: DrawLog::of(
-                draw as usize,
-                &drawn,
-                &chosen,
-                found.map(|found| &found.beliefs),
-                None,
-            ),
+            log: DrawLog::of(draw as usize, &drawn, &chosen, found, None),
         })
     }
 

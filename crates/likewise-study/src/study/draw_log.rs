@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::rounds::{Epoch, Why};
+use super::selection::Selection;
 
 /// What happened in one draw.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -34,4 +35,7 @@ pub struct DrawLog {
     pub training: Vec<Epoch>,
     /// How the propagation went.
     pub propagation: likewise::Convergence,
+    /// What label prediction selected, one selection after the other; none of another source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selections: Vec<Selection>,
 }

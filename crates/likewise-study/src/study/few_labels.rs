@@ -169,7 +169,7 @@ impl Ground<'_> {
             rows.not_measured = Some(too_few(known, &rounds.once));
         }
         let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
-        let log = DrawLog::of(0, drawn, &chosen, Some(&all.beliefs), None);
+        let log = DrawLog::of(0, drawn, &chosen, Some(&all), None);
         Ok((self.kept(chosen, all, drawn)?, log))
     }
 

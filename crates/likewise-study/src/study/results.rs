@@ -19,6 +19,7 @@ use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::rounds::Why;
 use super::row::Row;
+use super::selection;
 use super::several::counted;
 use super::tried::Tried;
 use super::verdict::{self, Answer, Delivered, Fall, Sureness, Verdict};
@@ -388,6 +389,12 @@ impl Results {
             kept_columns: vec![],
             n_columns: None,
         }
+    }
+
+    /// What label prediction selected in the first draw, where it did, in one line.
+    pub fn selections_in_words(&self) -> Option<String> {
+        let first = self.per_draw.first()?;
+        selection::in_words(&first.selections, self.per_draw.len())
     }
 
     /// The numbers that `metrics.json` holds, from its text.

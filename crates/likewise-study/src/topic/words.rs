@@ -157,8 +157,8 @@ pub(super) const WORDS: [(&str, &str, &str); 29] = [
         "Of a table, each column of numbers less its mean and divided by its standard deviation, so that a column in \
          grams does not outweigh one in metres. A table of numbers alone of which none is missing stays as it is, until a graph of it is built: there the \
          setting standardize brings all columns to one scale, or none; where it is not given, it does so if one of at least three \
-         columns holds more than a quarter of the variance and more than twice its even share. Which column that is, is \
-         said. Of several views each is looked at by itself, and weighs beside the others what it did before.",
+         columns holds more than a quarter of the variance and more than twice its even share, and varies five times as much \
+         as half of them. Which column that is, is said. Of several views each is looked at by itself, and weighs beside the others what it did before.",
     ),
     (
         "class-sizes",

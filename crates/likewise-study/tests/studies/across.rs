@@ -3,7 +3,7 @@
 use likewise::cross::{Embedding, Learner};
 use likewise::{Collection, Labels, Monitor, Part, View};
 use likewise_study::Recipe;
-use likewise_study::study::{CrossPlan, CrossStudy, Protocol, SplitKind};
+use likewise_study::study::{CrossPlan, CrossRow, CrossStudy, Protocol, SplitKind};
 use ndarray::Array2;
 
 use crate::device;
@@ -132,6 +132,40 @@ fn labels_are_hidden_and_only_measured() {
     let alone = study(&masked, "mixed+gsph", &given).unwrap();
     assert_eq!(alone.model, before.model);
     assert_eq!(alone.results.per_draw.len(), 1);
+}
+
+#[test]
+fn the_row_without_labels_takes_its_directions_without_the_test_part() {
+    let items = items([&|_| false, &|_| false]);
+    let directions = |study: &CrossStudy| study.results.baselines[&CrossRow::Start].directions;
+    let first = study(&items, "mean-cca", &Protocol::default()).unwrap();
+    let chosen = directions(&first).unwrap();
+    assert!((2..=4).contains(&chosen), "{chosen}");
+    // Neither rows nor labels of the test part say anything.
+    let given = Protocol {
+        split: SplitKind::Given,
+        ..Protocol::default()
+    };
+    let is_tested = |i: usize| first.parts[i] == Part::Test;
+    let class = |i: usize| {
+        let own = if is_tested(i) { N - i } else { i };
+        (own % 3) as i64
+    };
+    let mut views = items.views().to_vec();
+    for i in (0..N).filter(|&i| is_tested(i)) {
+        let mut row = views[0].matrix.row_mut(i);
+        let turned: Vec<f32> = row.iter().rev().copied().collect();
+        row.iter_mut().zip(turned).for_each(|(to, from)| *to = from);
+    }
+    let mut other = Collection::new(items.ids().to_vec(), views).unwrap();
+    other.labels = Some(Labels::from_integers((0..N).map(class)));
+    other.split = Some(first.parts.clone());
+    let other = study(&other, "mean-cca", &given).unwrap();
+    assert_eq!(directions(&other), Some(chosen));
+    assert_ne!(
+        other.results.baselines[&CrossRow::Start].map50,
+        first.results.baselines[&CrossRow::Start].map50
+    );
 }
 
 #[test]

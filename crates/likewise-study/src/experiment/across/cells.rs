@@ -12,7 +12,7 @@ use super::prepared::{self, Hidden};
 use crate::experiment::draws::paired;
 use crate::experiment::results::{Cells, What};
 use crate::experiment::store::{self, key, rounded};
-use crate::study::CrossCell;
+use crate::study::{CrossCell, Selection};
 use crate::{Result, no_json, usage};
 
 /// A data set as it was when its cells were made.
@@ -76,6 +76,10 @@ pub(super) struct Cell {
     /// Unlabeled items of the other classes that are left out, where those are too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) left_out: Option<usize>,
+    /// What label prediction selected, one selection after the other. All learners of a source learn from the
+    /// same, so that it stands beside the first one of the experiment alone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) selections: Vec<Selection>,
 }
 
 impl Cell {
@@ -94,8 +98,19 @@ impl Cell {
             // Of all others the class is known to us.
             outside: (hidden.outside > 0).then_some([hidden.outside, believed - judged]),
             left_out: (hidden.left_out > 0).then_some(hidden.left_out),
+            selections: found.selections.into_iter().map(shortened).collect(),
         }
     }
+}
+
+/// A selection without its classes, which would be most of a file.
+fn shortened(mut of: Selection) -> Selection {
+    of.by_class.clear();
+    of.all.precision = of.all.precision.map(rounded);
+    for share in of.accuracy.values_mut() {
+        *share = rounded(*share);
+    }
+    of
 }
 
 /// All cells of one method on one data set.
@@ -183,9 +198,12 @@ impl Store {
         &mut self,
         data: &str,
         method: &Method,
-        cell: Cell,
+        mut cell: Cell,
         experiment: &Experiment,
     ) -> Result<()> {
+        if experiment.learners.first() != Some(&method.names[0]) {
+            cell.selections.clear();
+        }
         if let (Some(n), false) = (cell.left_out, method.skips_items_without_views()) {
             return Err(usage(format!(
                 "{data}: {n} items are left out, since those of the classes that are held out are too few, \
@@ -219,6 +237,7 @@ mod tests {
 
     use super::*;
     use crate::experiment::results::File;
+    use crate::study::Selected;
 
     fn row(values: &[(u64, f64)]) -> Row {
         let cell = |&(draw, value): &(u64, f64)| Cell {
@@ -230,6 +249,7 @@ mod tests {
             right: None,
             outside: None,
             left_out: None,
+            selections: vec![],
         };
         Row {
             data: "d".into(),
@@ -257,6 +277,7 @@ mod tests {
             metrics: BTreeMap::new(),
             labels: 10,
             believed: [50, 40, 30],
+            selections: vec![selection()],
             seconds: 1.0,
         };
         let hidden = Hidden {
@@ -265,6 +286,35 @@ mod tests {
         };
         let cell = Cell::new(0, hidden, found);
         assert_eq!((cell.right, cell.outside), (Some(0.75), Some([20, 10])));
+        // Rounded, and without its classes; cells of before have none.
+        let kept = &cell.selections[0];
+        assert_eq!((kept.all.selected, kept.refused), (50, 3));
+        assert_eq!(kept.all.precision, Some(rounded(2.0 / 3.0)));
+        assert!(kept.by_class.is_empty() && !selection().by_class.is_empty());
+        let mut json = serde_json::to_value(&cell).unwrap();
+        assert_eq!(json["selections"][0]["selected"], 50);
+        json.as_object_mut().unwrap().remove("selections");
+        assert!(
+            serde_json::from_value::<Cell>(json)
+                .unwrap()
+                .selections
+                .is_empty()
+        );
+    }
+
+    fn selection() -> Selection {
+        let all = Selected {
+            selected: 50,
+            judged: 45,
+            precision: Some(2.0 / 3.0),
+        };
+        Selection {
+            all,
+            view: Some("a".into()),
+            accuracy: BTreeMap::from([("a".into(), 0.75)]),
+            refused: 3,
+            by_class: BTreeMap::from([("x".into(), all)]),
+        }
     }
 
     /// A result beside an experiment that would not give it again is a claim without a source.

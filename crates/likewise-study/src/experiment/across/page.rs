@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
+use likewise::eval::bootstrap::Estimate;
+
 use super::cells::{Cell, DataRecord, Row, Store};
 use super::definition::{Data, Experiment, HeldOut, Split};
 use crate::experiment::draws::mean;
-use crate::experiment::page::{Page, SHARE, Skipped, difference, made_by, number};
+use crate::experiment::page::{Page, SHARE, Skipped, count, difference, made_by, number, percent};
 use crate::experiment::store::key;
+use crate::study::Selection;
 
 /// What is shown.
 const METRIC: &str = "map50";
@@ -31,6 +34,7 @@ pub(super) fn document(experiment: &Experiment, store: &Store, skipped: &[Skippe
         results(&mut page, experiment, store, group, &sets);
         gains(&mut page, experiment, store, &sets);
         believed(&mut page, experiment, store, &sets);
+        selections(&mut page, experiment, store, &sets);
     }
     page.line(
         "MAP@50, the mean of both directions and over all orders of equally near items; means over the \
@@ -267,6 +271,61 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
     page.table(&lines);
 }
 
+/// What label prediction selected, at first and in the end.
+fn selections(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]) {
+    let mut lines = Vec::new();
+    for data in sets {
+        for source in &experiment.sources {
+            // They stand beside one learner alone.
+            let rows = store.runs.iter();
+            let mut rows = rows.filter(|row| row.data == data.name && row.source == *source);
+            let of_row = |row: &Row| of_selections(&row.cells);
+            if let Some(cells) = rows.find_map(of_row) {
+                let mut line = vec![data.name.clone(), source.clone()];
+                line.extend(cells);
+                lines.push(line);
+            }
+        }
+    }
+    if lines.is_empty() {
+        return;
+    }
+    let head = [
+        "data",
+        "source",
+        "first selection",
+        "right, %",
+        "last selection",
+        "right, %",
+        "selections",
+    ];
+    lines.insert(0, head.map(String::from).to_vec());
+    page.line(
+        "What label prediction selected to learn from, at first and in the end; right: of the items of the \
+         known classes:",
+    );
+    page.table(&lines);
+}
+
+/// Items of the first and of the last selection of each draw, the share of them that is right, and how many
+/// selections there were; nothing where no draw has one.
+fn of_selections(cells: &[Cell]) -> Option<[String; 5]> {
+    let draws = || cells.iter().map(|cell| &cell.selections[..]);
+    let over = |value: &dyn Fn(&[Selection]) -> Option<f64>| {
+        mean(&draws().filter_map(value).collect::<Vec<f64>>())
+    };
+    let selected = |of: Option<&Selection>| Some(of?.all.selected as f64);
+    let right = |of: Option<&Selection>| of?.all.precision;
+    let share = |value: Option<Estimate>| value.map_or("-".into(), |v| percent(&v, false));
+    Some([
+        count(&over(&|of| selected(of.first()))?, 0),
+        share(over(&|of| right(of.first()))),
+        count(&over(&|of| selected(of.last()))?, 0),
+        share(over(&|of| right(of.last()))),
+        count(&over(&|of| (!of.is_empty()).then_some(of.len() as f64))?, 1),
+    ])
+}
+
 /// Every learner and source, for whoever wants to know.
 fn recipes(page: &mut Page, experiment: &Experiment) {
     page.line("## Recipes");
@@ -295,4 +354,58 @@ fn recipes(page: &mut Page, experiment: &Experiment) {
         }
     }
     page.line(&text);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::study::Selected;
+
+    fn cell(draw: u64, selected: &[(usize, f64)]) -> Cell {
+        let selection = |&(selected, precision): &(usize, f64)| Selection {
+            all: Selected {
+                selected,
+                judged: selected,
+                precision: Some(precision),
+            },
+            view: None,
+            accuracy: BTreeMap::new(),
+            refused: 0,
+            by_class: BTreeMap::new(),
+        };
+        Cell {
+            draw,
+            seconds: 0.0,
+            metrics: BTreeMap::new(),
+            labels: 1,
+            believed: 0,
+            right: None,
+            outside: None,
+            left_out: None,
+            selections: selected.iter().map(selection).collect(),
+        }
+    }
+
+    #[test]
+    fn selections_are_means_over_the_draws_that_have_some() {
+        let one = [cell(0, &[(900, 0.97), (950, 0.5), (1000, 0.96)])];
+        let said = of_selections(&one).unwrap();
+        assert_eq!(said, ["900", "97.0", "1000", "96.0", "3.0"]);
+        let two = [
+            cell(0, &[(900, 0.97), (1000, 0.96)]),
+            cell(1, &[(902, 0.97), (1000, 0.96)]),
+            cell(2, &[]),
+        ];
+        // t(1) = 12.706 times 1, the error of the mean of 900 and 902.
+        let said = of_selections(&two).unwrap();
+        assert_eq!(
+            said,
+            ["901 ±13", "97.0 ±0.0", "1000 ±0", "96.0 ±0.0", "2.0 ±0.0"]
+        );
+        // Results of before say nothing of them.
+        assert_eq!(of_selections(&[cell(0, &[])]), None);
+        assert_eq!(of_selections(&[]), None);
+    }
 }

@@ -3,7 +3,7 @@
 use likewise::ensemble::Wanted;
 use likewise::learn::Targets;
 use likewise::{Labels, Monitor};
-use likewise_nn::lpf::Rows;
+use likewise_nn::lpf::{Iteration, Rows};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::believed::Believed;
@@ -13,6 +13,7 @@ use crate::Result;
 use crate::recipe::{Prediction, PseudoLabels, Voting};
 use crate::study::believe::{self, spread};
 use crate::study::cluster::{clustered, of_clusters};
+use crate::study::selection::Selection;
 
 /// What the recipe takes the items to fit on for, where `known` are the labels that it sees.
 pub(super) fn believed(
@@ -24,6 +25,7 @@ pub(super) fn believed(
 ) -> Result<Believed> {
     // A class without a label has nothing to spread.
     let (labels, kept) = known.compact();
+    let mut selections = vec![];
     let targets = match &plan.recipe.pseudo_labels {
         // Items and turns as classes are refused across views.
         PseudoLabels::None | PseudoLabels::Instances | PseudoLabels::Rotations => {
@@ -47,7 +49,12 @@ pub(super) fn believed(
             believe::of_affinities(rows.view(), &places, &labels, how, monitor)?
         }
         PseudoLabels::Votes(how) => voted(ground, &labels, how, seed, monitor)?,
-        PseudoLabels::Lpf(how) => predicted(plan, ground, &labels, how, seed, monitor)?,
+        PseudoLabels::Lpf(how) => {
+            let (targets, found) = predicted(plan, ground, &labels, how, seed, monitor)?;
+            let views: Vec<&str> = ground.sides().0.iter().map(|side| side.name).collect();
+            selections = Selection::all(&found, &labels, &ground.fitted_labels(), &views);
+            targets
+        }
         PseudoLabels::Clusters(how) => {
             let rows = ground.joined()?;
             let found = clustered(how, rows.view(), &labels, (seed, 1), monitor)?;
@@ -57,7 +64,10 @@ pub(super) fn believed(
     let class = targets.class.iter().zip(&targets.weight);
     // A cluster without a label is of no class that is known.
     let class = class.map(|(&c, &w)| kept.get(c as usize).copied().filter(|_| w > 0.0));
-    Ok(Believed::of(class.collect(), targets.weight.clone()))
+    Ok(Believed {
+        selections,
+        ..Believed::of(class.collect(), targets.weight.clone())
+    })
 }
 
 /// By votes on each view for itself; where some items lack one, on all of them side by side.
@@ -83,7 +93,7 @@ fn voted(
     believe::of_votes(&voted, labels, how, seed)
 }
 
-/// By the networks and class means of all views.
+/// By the networks and class means of all views; beside it each selection.
 fn predicted(
     plan: &CrossPlan,
     ground: &Ground,
@@ -91,7 +101,7 @@ fn predicted(
     how: &Prediction,
     seed: u64,
     monitor: &Monitor,
-) -> Result<Targets> {
+) -> Result<(Targets, Vec<Iteration>)> {
     let sides = &ground.sides().0;
     let of_class = believe::not_outside(labels);
     let present = |t: usize| {
@@ -109,5 +119,6 @@ fn predicted(
         })
         .collect();
     let found = believe::predicted(&views, labels, how, (seed, &plan.device), monitor)?;
-    Ok(believe::of_selection(&found, labels, how))
+    let targets = believe::of_selection(&found, labels, how);
+    Ok((targets, found.iterations))
 }

@@ -2,11 +2,15 @@
 
 use likewise::{Label, Labels};
 
+use crate::study::selection::Selection;
+
 /// A class and a weight for each item to fit on; weight 0 is an item without a class.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Believed {
     pub(super) class: Vec<u32>,
     pub(super) weight: Vec<f32>,
+    /// What label prediction selected, one selection after the other; none of another source.
+    pub(super) selections: Vec<Selection>,
 }
 
 impl Believed {
@@ -19,6 +23,7 @@ impl Believed {
                 .map(|c| f32::from(u8::from(c.is_some())))
                 .collect(),
             class: class.map(Option::unwrap_or_default).collect(),
+            selections: vec![],
         }
     }
 
@@ -29,6 +34,7 @@ impl Believed {
                 .map(|(c, w)| if c.is_some() { w } else { 0.0 })
                 .collect(),
             class: class.into_iter().map(Option::unwrap_or_default).collect(),
+            selections: vec![],
         }
     }
 }

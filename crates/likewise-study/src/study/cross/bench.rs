@@ -12,6 +12,7 @@ use super::fitted::Ground;
 use super::measured::Measured;
 use super::plan::CrossPlan;
 use super::views::Sides;
+use crate::study::selection::Selection;
 use crate::{Result, source};
 
 /// What a learner finds by the labels of one draw.
@@ -24,6 +25,8 @@ pub(crate) struct CrossCell {
     /// Items without a label that got a class, how many of these have a class that is known to us, and
     /// how many of these the right one.
     pub(crate) believed: [usize; 3],
+    /// What label prediction selected, one selection after the other; none of another source.
+    pub(crate) selections: Vec<Selection>,
     /// Seconds of the pseudo-labels, the fit and the search.
     pub(crate) seconds: f64,
 }
@@ -67,6 +70,7 @@ impl CrossPlan<'_> {
                 metrics: means(&measured),
                 labels: known.n_known(),
                 believed: of_all,
+                selections: believed.selections.clone(),
                 seconds: before + clock.elapsed().as_secs_f64(),
             };
             found(place, cell)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use likewise::cross::{self, Cca, NamedModel, NamedView, Need, Views};
+use likewise::cross::{NamedModel, NamedView, Need, Views};
 use likewise::eval::split;
 use likewise::matrix::select_rows;
 use likewise::{Labels, Monitor, Part};
@@ -16,16 +16,9 @@ use super::plan::CrossPlan;
 use super::views::{Reading, Sides};
 use crate::{Error, Result};
 
-/// Canonical directions that are tried without labels, beside as many as there are: each that is tried is a
-/// search of its own, so that of many items one number alone is.
-const DIRECTIONS: [usize; 10] = [2, 3, 4, 5, 6, 8, 12, 16, 24, 32];
-const OF_MANY: [usize; 1] = [8];
-/// Pairs of a query and an item that are many.
-const MANY: usize = 25_000_000;
-
 /// What all fits of a study share.
 pub(super) struct Ground<'a> {
-    plan: &'a CrossPlan<'a>,
+    pub(super) plan: &'a CrossPlan<'a>,
     sides: &'a Sides<'a>,
     labels: &'a Labels,
     /// Items to fit on.
@@ -137,33 +130,6 @@ impl<'a> Ground<'a> {
             }
         }
         labels.masked(|place| shown[place])
-    }
-
-    /// What pairs alone find: by canonical correlations of several numbers of directions, of which the best
-    /// on the test part is taken, so that nothing is claimed against a weak one.
-    pub(super) fn best_start(&self, nothing: &Believed, monitor: &Monitor) -> Result<Measured> {
-        let seed = self.plan.protocol.seed;
-        let columns = self.sides.0.iter().map(|side| side.rows.ncols());
-        let most = columns.min().unwrap_or(0);
-        let fit = |cca: Cca| {
-            let model = self.fit(
-                &Learner::Direct(cross::Learner::Cca(cca)),
-                nothing,
-                seed,
-                monitor,
-            )?;
-            self.measure(&model, monitor)
-        };
-        let mut best = fit(Cca::new())?;
-        let many = self.queries.len() * self.gallery.len() > MANY;
-        let tried = if many { &OF_MANY[..] } else { &DIRECTIONS };
-        for &directions in tried.iter().filter(|&&n| n < most) {
-            let other = fit(Cca::new().dimensions(directions))?;
-            if other.mean("map50") > best.mean("map50") {
-                best = other;
-            }
-        }
-        Ok(best)
     }
 
     /// Fits a learner to what is believed of the training part.

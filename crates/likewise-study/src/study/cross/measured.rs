@@ -86,15 +86,6 @@ impl Measured {
         }
         Ok(Self(by_metric))
     }
-
-    /// The mean of a metric over all queries, then over the directions.
-    pub(super) fn mean(&self, metric: &str) -> f64 {
-        let ways = self.0.get(metric).into_iter().flat_map(BTreeMap::values);
-        let each: Vec<f64> = ways
-            .map(|values| values.iter().sum::<f64>() / values.len().max(1) as f64)
-            .collect();
-        each.iter().sum::<f64>() / each.len().max(1) as f64
-    }
 }
 
 /// Whether the classes of two items are known and the same.

@@ -13,6 +13,7 @@ use super::plan::CrossPlan;
 use crate::plain;
 use crate::recipe::PseudoLabels;
 use crate::study::protocol::SplitKind;
+use crate::study::selection::{self, Selection};
 use crate::table::cell;
 
 /// What is measured, in the order of a table.
@@ -67,6 +68,10 @@ pub struct CrossSummary {
     pub ci: BTreeMap<String, ByDirection<[f64; 2]>>,
     /// Runs that the means are over.
     pub draws: usize,
+    /// Of canonical correlations, the number of directions: what finds pairs of the part to fit on again that
+    /// were kept back from the fit, so that no test item chooses it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directions: Option<usize>,
 }
 
 /// How a class is found by the recipe: means over its queries in all draws and directions.
@@ -92,6 +97,9 @@ pub struct OfDraw {
     pub believed: usize,
     /// Share of these whose class is right, where it is known to us.
     pub accuracy: Option<f64>,
+    /// What label prediction selected, one selection after the other; none of another source.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub selections: Vec<Selection>,
 }
 
 impl OfDraw {
@@ -101,6 +109,7 @@ impl OfDraw {
             labeled: known.n_known(),
             believed: given,
             accuracy: (judged > 0).then(|| right as f64 / judged as f64),
+            selections: believed.selections.clone(),
         }
     }
 }
@@ -296,6 +305,7 @@ impl CrossResults {
                 "Beside {} labels {} items got a class in the first draw{right}.",
                 first.labeled, first.believed
             ));
+            lines.extend(selection::in_words(&first.selections, self.per_draw.len()));
         }
         lines
             .iter()
@@ -459,6 +469,7 @@ fn difference(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::study::Selected;
 
     fn run(ab: [f64; 2], ba: [f64; 2]) -> Measured {
         let by = BTreeMap::from([
@@ -562,8 +573,12 @@ mod tests {
     #[test]
     fn results_come_back_from_their_json() {
         let summary = summary(&[run([0.4, 0.6], [0.2, 0.2])], &["x".into(), "y".into()]);
+        let start = CrossSummary {
+            directions: Some(8),
+            ..summary.clone()
+        };
         let results = CrossResults {
-            baselines: BTreeMap::from([(CrossRow::Start, summary.clone())]),
+            baselines: BTreeMap::from([(CrossRow::Start, start)]),
             summary,
             differences: BTreeMap::new(),
             verdict: vec![],
@@ -575,7 +590,22 @@ mod tests {
             labels_per_class: None,
             label_fraction: Some(0.1),
             seed: 0,
-            per_draw: vec![],
+            per_draw: vec![OfDraw {
+                labeled: 3,
+                believed: 9,
+                accuracy: Some(0.5),
+                selections: vec![Selection {
+                    all: Selected {
+                        selected: 8,
+                        judged: 8,
+                        precision: Some(0.75),
+                    },
+                    view: Some("x".into()),
+                    accuracy: BTreeMap::from([("x".into(), 1.0), ("y".into(), 0.5)]),
+                    refused: 1,
+                    by_class: BTreeMap::new(),
+                }],
+            }],
             classes: vec![CrossClass {
                 class: "a".into(),
                 queries: 4,
@@ -590,5 +620,32 @@ mod tests {
             results
         );
         assert_eq!(results.table()[2][0], "gsph");
+        let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(value["baselines"]["cca"]["directions"], 8);
+        assert!(value.get("directions").is_none());
+        let selection = &value["per_draw"][0]["selections"][0];
+        assert_eq!(
+            (&selection["selected"], &selection["view"]),
+            (&8.into(), &"x".into())
+        );
+        let said = results.in_words();
+        let last = said.last().unwrap();
+        assert_eq!(
+            last,
+            "Label prediction selected 8 items, 75.0 % of them right."
+        );
+        // Of runs of before nothing is known of either.
+        let mut before = value;
+        before["baselines"]["cca"]
+            .as_object_mut()
+            .unwrap()
+            .remove("directions");
+        before["per_draw"][0]
+            .as_object_mut()
+            .unwrap()
+            .remove("selections");
+        let before: CrossResults = serde_json::from_value(before).unwrap();
+        assert!(before.per_draw[0].selections.is_empty());
+        assert_eq!(before.baselines[&CrossRow::Start].directions, None);
     }
 }

@@ -18,7 +18,7 @@ use super::views::{Sides, view_names};
 use crate::recipe::PseudoLabels;
 use crate::study::meters::count;
 use crate::study::protocol::SplitKind;
-use crate::{Error, Result, source, usage};
+use crate::{Error, ErrorKind, Result, source, usage};
 
 /// Share of each class that is fitted where the items are divided within classes, as published
 /// studies across views divide them.
@@ -48,7 +48,7 @@ impl CrossPlan<'_> {
     /// Fails without labels of two classes, with fewer than two views, where a view has nothing to
     /// tell or lacks a class, with a split that leaves nothing to fit or to ask, and when cancelled.
     ///
-    /// Cost: per draw two fits, and one each of the bound and of the canonical correlations.
+    /// Cost: per draw two fits, one of the bound, and two of the canonical correlations.
     pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
         let learner = self.check()?;
         let labels = source::labels(self.collection).map_err(|e| match learner.need() {
@@ -98,21 +98,21 @@ impl CrossPlan<'_> {
             let model = ground.fit(&learner, &all, self.protocol.seed, monitor)?;
             runs.insert(CrossRow::AllLabels, vec![ground.measure(&model, monitor)?]);
         }
-        if learner.need() != Need::Pairs && self.views.len() == 2 {
-            let nothing = Believed::known(&Labels::unknown(ground.train.len()));
-            match ground.best_start(&nothing, monitor) {
-                Ok(measured) => {
-                    runs.insert(CrossRow::Start, vec![measured]);
-                }
-                Err(e) if e.kind() == crate::ErrorKind::Cancelled => return Err(e),
-                Err(e) => monitor.warn(format!("no row without labels: {e}")),
-            }
-        }
+        let start = if learner.need() != Need::Pairs && self.views.len() == 2 {
+            without_labels(&ground, monitor)?
+        } else {
+            None
+        };
+        let directions = start.as_ref().map(|(_, directions)| *directions);
+        runs.extend(start.map(|(measured, _)| (CrossRow::Start, vec![measured])));
 
         let (model, of_first) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
         let asked = ground.asked();
-        let results = CrossResults::new(self, &runs, of_draws, count(&parts), &asked);
+        let mut results = CrossResults::new(self, &runs, of_draws, count(&parts), &asked);
+        if let Some(row) = results.baselines.get_mut(&CrossRow::Start) {
+            row.directions = directions;
+        }
         let mut named = vec![None; labels.len()];
         for (place, &item) in ground.train.iter().enumerate() {
             let weight = of_first.weight[place];
@@ -212,5 +212,18 @@ impl CrossPlan<'_> {
         }
         let shown = move |seed| ground.covered(labels, &labels.draw(asked, seed));
         (Box::new(shown), draws)
+    }
+}
+
+/// What pairs alone find, and by how many directions; nothing, with a warning, where they cannot.
+fn without_labels(ground: &Ground, monitor: &Monitor) -> Result<Option<(Measured, usize)>> {
+    let nothing = Believed::known(&Labels::unknown(ground.train.len()));
+    match ground.best_start(&nothing, monitor) {
+        Ok(found) => Ok(Some(found)),
+        Err(e) if e.kind() == ErrorKind::Cancelled => Err(e),
+        Err(e) => {
+            monitor.warn(format!("no row without labels: {e}"));
+            Ok(None)
+        }
     }
 }

@@ -3,7 +3,7 @@
 use likewise::eval::summary::Summary;
 use likewise::learn::Closed;
 use likewise_study::Recipe;
-use likewise_study::recipe::Learner;
+use likewise_study::recipe::{Learner, PseudoLabels};
 use likewise_study::study::{Row, Study};
 
 use super::{digits, has_turn, is_blind, run, sources, turns, wanted};
@@ -76,5 +76,15 @@ fn every_source_goes_with_every_learner_in_closed_form() {
         let study = run(&collection, &recipe);
         let blind = is_blind(&recipe.pseudo_labels);
         check(&study, learner, blind, &recipe.name);
+        let (results, name) = (&study.results, &recipe.name);
+        let by_lpf = matches!(recipe.pseudo_labels, PseudoLabels::Lpf(_));
+        let selections = &results.per_draw[0].selections;
+        assert_eq!(selections.is_empty(), !by_lpf, "{name}");
+        assert_eq!(results.selections_in_words().is_some(), by_lpf, "{name}");
+        for of in selections {
+            // Of all that can be selected the class is known here.
+            assert_eq!(of.all.judged, of.all.selected, "{name}");
+            assert!(of.accuracy.contains_key("features"), "{name}");
+        }
     }
 }

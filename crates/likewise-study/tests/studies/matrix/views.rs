@@ -95,6 +95,20 @@ fn every_source_goes_with_every_learner_across_views() {
             log.accuracy.is_none_or(|share| share > least),
             "{name}: {log:?}"
         );
+        let by_lpf = matches!(recipe.pseudo_labels, PseudoLabels::Lpf(_));
+        assert_eq!(log.selections.is_empty(), !by_lpf, "{name}");
+        if let Some(last) = log.selections.last() {
+            // What was selected last is what is believed, and of all of it the class is known here.
+            let found = (last.all.selected, last.all.judged, last.all.precision);
+            assert_eq!(found, (log.believed, log.believed, log.accuracy), "{name}");
+            let seen: Vec<&String> = last.accuracy.keys().collect();
+            assert_eq!(seen, views.iter().collect::<Vec<_>>(), "{name}");
+            assert!(last.view.as_ref().is_some_and(|own| views.contains(own)));
+            let of_classes = last.by_class.values().map(|of| of.selected);
+            assert_eq!(of_classes.sum::<usize>(), log.believed, "{name}");
+            let said = |line: &String| line.starts_with("Label prediction selected ");
+            assert!(results.verdict.iter().any(said), "{name}");
+        }
         let rows = &results.baselines;
         assert_eq!(rows.contains_key(&CrossRow::LabelsOnly), believes, "{name}");
         assert!(rows.contains_key(&CrossRow::AllLabels), "{name}");

@@ -1,0 +1,128 @@
+//! What a fit across views will cost.
+
+use likewise_nn::cross::{Acmr, Deep, DeepGrowBit, Learner};
+use likewise_nn::lpf::Lpf;
+
+use crate::estimate::Estimate;
+use crate::graph::DataShape;
+use crate::recipe::{PseudoLabels, Recipe};
+use crate::study::CROSS_TRAIN_SHARE;
+
+/// Classes of data of which nothing is known yet.
+const CLASSES: f64 = 20.0;
+
+/// Operations that a weight of a network costs for each row of a step: one product forward and two back, in
+/// small steps, at a fifth of the speed of large ones.
+const WEIGHT: f64 = 30.0;
+
+/// What a fit across views of data of this shape will cost, with so many draws of labels.
+///
+/// Networks were measured on the digits: label prediction takes 52 seconds of two cores for a draw of 1,500
+/// items to fit on, fourier and Karhunen-Loeve coefficients.
+pub fn estimate(shape: &DataShape, recipe: &Recipe, draws: usize) -> Estimate {
+    let (n, d) = (shape.items, shape.all_columns);
+    let k = recipe.spreading(n as usize).graph.n_neighbors() as f64;
+    let (draws, fitted) = (draws as f64, CROSS_TRAIN_SHARE * n);
+    // Rows in f64, similarities to 500 anchors, codes.
+    let memory = 8.0 * n * (d + 500.0 + 3.0 * 64.0);
+    let fit = match recipe.learner.cross() {
+        Some(Learner::Deep(Deep::Acmr(acmr))) => of_acmr(acmr, shape, fitted),
+        Some(Learner::Deep(Deep::DeepGrowBit(growbit))) => of_growbit(growbit, shape, fitted),
+        _ => 4.0 * n * 500.0 * (d + 500.0 + 100.0 * 64.0),
+    };
+    let predicted = match &recipe.pseudo_labels {
+        PseudoLabels::Lpf(how) => of_lpf(&how.lpf, shape, fitted),
+        _ => 0.0,
+    };
+    shape
+        .read()
+        // In each draw the recipe and the labels alone; then all labels, and pairs without any.
+        .stage(memory, (2.0 * draws + 2.0) * fit)
+        .stage(0.0, draws * predicted)
+        .graph(n, d, k)
+        .propagation(n, k, CLASSES)
+}
+
+/// The views: a search goes from one to another.
+fn views(shape: &DataShape) -> f64 {
+    shape.views.max(2) as f64
+}
+
+/// Operations of one label prediction: an encoder and a decoder for each view, with labeled rows beside the
+/// unlabeled ones in every step.
+fn of_lpf(lpf: &Lpf, shape: &DataShape, fitted: f64) -> f64 {
+    let hidden = lpf.hidden as f64;
+    let inner = hidden * (hidden + CLASSES);
+    let weights = 2.0 * (shape.all_columns * hidden + views(shape) * inner);
+    let later = lpf.tuning.epochs * lpf.iterations.saturating_sub(1);
+    let epochs = (lpf.first.epochs + later) as f64;
+    let rows = fitted * (1.0 + lpf.labeled_batch as f64 / lpf.unlabeled_batch as f64);
+    WEIGHT * weights * epochs * rows
+}
+
+/// Operations of one adversarial fit.
+fn of_acmr(acmr: &Acmr, shape: &DataShape, fitted: f64) -> f64 {
+    // Of the first layer no more units than four a column.
+    let first = |units: usize| (units as f64).min(4.0 * shape.columns);
+    let widest = first(acmr.hidden[0][0].max(acmr.hidden[1][0]));
+    let dim = acmr.dim as f64;
+    let inner = acmr.hidden.map(|of| {
+        let second = of[1] as f64;
+        first(of[0]) * second + second * dim
+    });
+    let weights = shape.all_columns * widest + inner.iter().sum::<f64>();
+    let steps = (fitted / acmr.batch as f64).ceil().max(1.0);
+    let epochs = (acmr.epochs as f64).max((acmr.least_steps as f64 / steps).ceil());
+    WEIGHT * weights * epochs * fitted
+}
+
+/// Operations of one fit of growing codes by networks.
+fn of_growbit(growbit: &DeepGrowBit, shape: &DataShape, fitted: f64) -> f64 {
+    let [first, second] = growbit.hidden.map(|units| units as f64);
+    let inner = first * second + second * growbit.bits as f64;
+    let weights = shape.all_columns * first + views(shape) * inner;
+    WEIGHT * weights * growbit.epochs as f64 * fitted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The digits by fourier and Karhunen-Loeve coefficients.
+    fn digits(items: f64) -> DataShape {
+        DataShape {
+            items,
+            columns: 76.0,
+            all_columns: 140.0,
+            views: 2,
+            making: 0.0,
+            decoding: 0.0,
+        }
+    }
+
+    fn flops(recipe: &str, items: f64, draws: usize) -> f64 {
+        let recipe = Recipe::named(recipe).unwrap();
+        estimate(&digits(items), &recipe, draws).flops()
+    }
+
+    #[test]
+    fn label_prediction_takes_longer_than_the_labels_alone_by_items_and_draws() {
+        let more = |items, draws| flops("lpf+gsph", items, draws) - flops("gsph", items, draws);
+        let one = more(2000.0, 1);
+        // Of 1,500 items to fit on, 145 epochs of as many rows and half as many labeled ones, and two views:
+        // 2 (140 x 250 + 2 x 250 x 270) weights.
+        let expected = 30.0 * 340_000.0 * 145.0 * 2250.0;
+        assert!((one - expected).abs() < 1e-6 * expected, "{one}");
+        assert!((more(2000.0, 5) - 5.0 * one).abs() < 1e-6 * one);
+        assert!((more(4000.0, 1) - 2.0 * one).abs() < 1e-6 * one);
+    }
+
+    #[test]
+    fn networks_take_longer_than_kernels() {
+        let kernel = flops("gsph", 2000.0, 5);
+        assert!(flops("acmr", 2000.0, 5) > 2.0 * kernel);
+        assert!(flops("deep-growbit", 2000.0, 5) > 2.0 * kernel);
+        // Few items are passed more often, until there are 4000 steps: 2000 times in place of 200.
+        assert!(flops("acmr", 100.0, 1) > 5.0 * flops("acmr", 2000.0, 1) / 20.0);
+    }
+}
