@@ -3,7 +3,7 @@
 use likewise::ensemble::Wanted;
 use likewise::learn::Targets;
 use likewise::{Labels, Monitor};
-use likewise_nn::lpf::Rows;
+use likewise_nn::lpf::{Predicted, Rows};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::believed::Believed;
@@ -13,6 +13,7 @@ use crate::Result;
 use crate::recipe::{Prediction, PseudoLabels, Voting};
 use crate::study::believe::{self, spread};
 use crate::study::cluster::{clustered, of_clusters};
+use crate::study::refuse::refuse;
 
 /// What the recipe takes the items to fit on for, where `known` are the labels that it sees.
 pub(super) fn believed(
@@ -24,7 +25,8 @@ pub(super) fn believed(
 ) -> Result<Believed> {
     // A class without a label has nothing to spread.
     let (labels, kept) = known.compact();
-    let targets = match &plan.recipe.pseudo_labels {
+    let mut unlike = Vec::new();
+    let mut targets = match &plan.recipe.pseudo_labels {
         // Items and turns as classes are refused across views.
         PseudoLabels::None | PseudoLabels::Instances | PseudoLabels::Rotations => {
             return Ok(Believed::known(known));
@@ -39,7 +41,7 @@ pub(super) fn believed(
             }
             let graph = how.graph.build(rows.view(), monitor)?;
             let beliefs = spread(&how, rows.view(), &graph, &labels, monitor)?;
-            believe::accepted(&beliefs, rows.view(), &labels, &how, seed)?
+            believe::believed(&beliefs, &labels, &how)
         }
         PseudoLabels::Affinity(how) => {
             let places = believe::members(&labels, 0, how, seed);
@@ -47,17 +49,27 @@ pub(super) fn believed(
             believe::of_affinities(rows.view(), &places, &labels, how, monitor)?
         }
         PseudoLabels::Votes(how) => voted(ground, &labels, how, seed, monitor)?,
-        PseudoLabels::Lpf(how) => predicted(plan, ground, &labels, how, seed, monitor)?,
+        PseudoLabels::Lpf(how) => {
+            let found = predicted(plan, ground, &labels, how, seed, monitor)?;
+            let selected = believe::of_selection(&found, &labels, how);
+            unlike = found.unlike;
+            selected
+        }
         PseudoLabels::Clusters(how) => {
             let rows = ground.joined()?;
             let found = clustered(how, rows.view(), &labels, (seed, 1), monitor)?;
             of_clusters(&found, &labels, how.labels)
         }
     };
+    if let Some(outside) = plan.recipe.pseudo_labels.outside() {
+        let (rows, with) = (ground.joined()?, (seed, monitor));
+        unlike = refuse(&mut targets, rows.view(), &labels, outside, with)?;
+    }
     let class = targets.class.iter().zip(&targets.weight);
     // A cluster without a label is of no class that is known.
     let class = class.map(|(&c, &w)| kept.get(c as usize).copied().filter(|_| w > 0.0));
-    Ok(Believed::of(class.collect(), targets.weight.clone()))
+    let believed = Believed::of(class.collect(), targets.weight.clone());
+    Ok(Believed { unlike, ..believed })
 }
 
 /// By votes on each view for itself; where some items lack one, on all of them side by side.
@@ -91,7 +103,7 @@ fn predicted(
     how: &Prediction,
     seed: u64,
     monitor: &Monitor,
-) -> Result<Targets> {
+) -> Result<Predicted> {
     let sides = &ground.sides().0;
     let of_class = believe::not_outside(labels);
     let present = |t: usize| {
@@ -108,6 +120,5 @@ fn predicted(
             present: Some(present),
         })
         .collect();
-    let found = believe::predicted(&views, labels, how, (seed, &plan.device), monitor)?;
-    Ok(believe::of_selection(&found, labels, how))
+    believe::predicted(&views, labels, how, (seed, &plan.device), monitor)
 }

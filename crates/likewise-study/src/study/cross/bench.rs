@@ -7,7 +7,7 @@ use likewise::{Monitor, Part};
 use likewise_nn::cross::Learner;
 
 use super::believe::believed;
-use super::believed::hits;
+use super::believed::{hits, told_apart};
 use super::fitted::Ground;
 use super::measured::Measured;
 use super::plan::CrossPlan;
@@ -24,6 +24,8 @@ pub(crate) struct CrossCell {
     /// Items without a label that got a class, how many of these have a class that is known to us, and
     /// how many of these the right one.
     pub(crate) believed: [usize; 3],
+    /// How well the source tells unlabeled items whose class is not known to us, where it asks.
+    pub(crate) told_apart: Option<f64>,
     /// Seconds of the pseudo-labels, the fit and the search.
     pub(crate) seconds: f64,
 }
@@ -55,6 +57,7 @@ impl CrossPlan<'_> {
         let known = self.draws(&truth, &ground, monitor).0(seed);
         let believed = believed(self, &ground, &known, seed, monitor)?;
         let of_all = hits(&believed, &known, &truth);
+        let told_apart = told_apart(&believed, &known, &truth);
         let before = clock.elapsed().as_secs_f64();
         for (place, learner) in learners.iter().enumerate() {
             let clock = Instant::now();
@@ -67,6 +70,7 @@ impl CrossPlan<'_> {
                 metrics: means(&measured),
                 labels: known.n_known(),
                 believed: of_all,
+                told_apart,
                 seconds: before + clock.elapsed().as_secs_f64(),
             };
             found(place, cell)?;
