@@ -116,7 +116,8 @@ impl<'de> Visitor<'de> for NameOrTable {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Refusing, E> {
-        let table = MapDeserializer::<_, E>::new(std::iter::once(("name", name)));
+        let table = std::iter::once(("name", name));
+        let table = MapDeserializer::<_, de::value::Error>::new(table);
         let by = Unlike::deserialize(table);
         Ok(Refusing {
             by: by.map_err(|e| E::custom(format!("outside = \"{name}\": {e}")))?,
