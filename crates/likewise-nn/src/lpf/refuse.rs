@@ -2,11 +2,11 @@
 
 use likewise::advise::outside::{
     agreement, calibrate,
-    energy::{energy, largest_logit},
+    energy::{Classifier, energy, largest_logit},
     lof::Lof,
     mahalanobis::ClassGaussians,
 };
-use likewise::{matrix, seed};
+use likewise::{Monitor, matrix, seed};
 use ndarray::{Array2, ArrayView2, s};
 use rand::seq::index;
 
@@ -34,6 +34,14 @@ impl Outside {
             }
             let mut class: Vec<u32> = side.taught().map(|(_, class)| class).collect();
             class.sort_unstable();
+            let apart = matches!(self.by, Unlike::Energy { apart: true, .. });
+            if apart && class.first() == class.last() {
+                return Err(Error::data(format!(
+                    "view {t}: the energy of a classifier says who is outside, and only one class has labeled \
+                     items beside those kept back; label items of another class in each view, or take \
+                     mahalanobis"
+                )));
+            }
             if distance && class.windows(2).all(|two| two[0] != two[1]) {
                 return Err(Error::data(format!(
                     "view {t}: how items of one class differ says who is outside, and no class has two \
@@ -149,7 +157,16 @@ impl Work<'_> {
         };
         let (places, class): (Vec<usize>, Vec<u32>) = side.taught().unzip();
         match by {
-            Unlike::Energy { temperature } => energy(said.logits.view(), temperature),
+            Unlike::Energy {
+                temperature,
+                apart: false,
+            } => energy(said.logits.view(), temperature),
+            Unlike::Energy { temperature, .. } => {
+                let rows = matrix::l2_normalize(side.rows.clone());
+                let known = matrix::select_rows(rows.view(), &places);
+                let classifier = Classifier::fit(known.view(), &class, &Monitor::silent())?;
+                energy(classifier.logits(rows.view())?.view(), temperature)
+            }
             Unlike::LargestLogit => largest_logit(said.logits.view()),
             Unlike::Mahalanobis { on, relative } => {
                 let known = matrix::select_rows(rows(on), &places);

@@ -325,10 +325,27 @@ fn too_few_labels_to_tell_who_is_outside_are_refused_before_anything_is_learned(
             "{said}"
         );
     }
-    for (enough, m) in [(Unlike::Combined, 3), (rows, 3), (Unlike::Agreement, 2)] {
+    let energy = Unlike::Energy {
+        temperature: 1.0,
+        apart: true,
+    };
+    for (enough, m) in [
+        (Unlike::Combined, 3),
+        (rows, 3),
+        (Unlike::Agreement, 2),
+        (energy, 2),
+    ] {
         let labels = digits.labels(m, 10);
         fit(&by(enough), &digits.views(), &labels, 10);
     }
+    // A classifier has two classes to tell apart in each view.
+    let labels = digits.labels(2, 10);
+    let one_class: Vec<bool> = labels.iter().map(|l| !matches!(l, Some(1..))).collect();
+    let mut views = digits.views();
+    views[0].present = Some(&one_class);
+    let said = by(energy).fit(&views, &labels, 10, 1, &device, &waits);
+    let said = said.unwrap_err().to_string();
+    assert!(said.starts_with("view 0: the energy"), "{said}");
 }
 
 /// Labels of seven classes; the unlabeled items are of ten. Three labels of each class are kept back, 21 in all.
@@ -341,23 +358,28 @@ fn too_few_labels_to_tell_who_is_outside_are_refused_before_anything_is_learned(
 fn new_classes_are_refused() {
     let digits = Digits::read();
     let labels = digits.labels(15, 7);
-    let is_new = |i: &usize| digits.truth[*i] >= Some(7);
+    let is_new = |i: usize| digits.truth[i] >= Some(7);
     let plain = fit(&quick(), &digits.views(), &labels, 7);
     assert!(plain.unlike.iter().all(Option::is_none));
     let share = |found: &Predicted| {
         let last = found.iterations.last().unwrap();
-        let wrong = last.items.iter().filter(|i| is_new(i)).count();
+        let wrong = last.items.iter().filter(|i| is_new(**i)).count();
         (last.n(), wrong)
     };
     let (all, wrong) = share(&plain);
     assert!(wrong > 0, "nothing to refuse");
     let usual = Outside::default();
     assert_eq!((usual.by, usual.quantile), (Unlike::Combined, 0.95));
-    // The area under the ROC curve that each exceeds; of the logits of networks that the entropy has made sure
-    // nothing is asked.
+    let energy = |apart| Unlike::Energy {
+        temperature: 1.0,
+        apart,
+    };
+    // The area under the ROC curve that each exceeds; of the logits and features of networks that the
+    // entropy has made sure nothing is asked.
     for (by, least) in [
         (Unlike::Combined, 0.65),
-        (Unlike::Energy { temperature: 1.0 }, 0.0),
+        (energy(true), 0.65),
+        (energy(false), 0.0),
         (Unlike::LargestLogit, 0.0),
         (
             Unlike::Mahalanobis {
@@ -371,7 +393,7 @@ fn new_classes_are_refused() {
                 on: Looks::Features,
                 relative: true,
             },
-            0.5,
+            0.0,
         ),
         (Unlike::Agreement, 0.55),
         (Unlike::Divergence, 0.5),
@@ -394,7 +416,7 @@ fn new_classes_are_refused() {
         let refused: usize = found.iterations.iter().map(|it| it.refused).sum();
         let scores = |new: bool| -> Vec<f64> {
             let each = found.unlike.iter().enumerate();
-            let of = each.filter(|(i, _)| is_new(i) == new);
+            let of = each.filter(|(i, _)| is_new(*i) == new);
             of.filter_map(|(_, score)| *score).collect()
         };
         let (of_new, of_known) = (scores(true), scores(false));

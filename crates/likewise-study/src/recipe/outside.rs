@@ -24,6 +24,9 @@ use crate::{Error, Result};
 /// Cost: six fits of the score on the labeled items, and one look at all items, whenever pseudo-labels are made:
 /// once on the start, and before each epoch on the embedding.
 ///
+/// Source: of each score its own, and of the threshold split conformal prediction
+/// ([`outside`](likewise::advise::outside)).
+///
 /// The networks of `lpf` have an `outside` of their own, which also asks whether they agree.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, remote = "Self")]

@@ -175,7 +175,11 @@ fn what_refuses_items_is_named_by_one_word_or_by_a_table() {
         panic!("it predicts");
     };
     let by = prediction.lpf.outside.unwrap().by;
-    assert_eq!(by, likewise_nn::lpf::Unlike::Energy { temperature: 1.0 });
+    let energy = likewise_nn::lpf::Unlike::Energy {
+        temperature: 1.0,
+        apart: true,
+    };
+    assert_eq!(by, energy);
     assert_eq!(recipe.pseudo_labels.outside(), None);
     let text = toml::to_string(&recipe).unwrap();
     assert_eq!(of(&text).unwrap(), recipe, "{text}");
