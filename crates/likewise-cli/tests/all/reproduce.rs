@@ -448,6 +448,7 @@ fn learners_across_views_stand_beside_the_printed_ones() {
     ] {
         assert!(page.contains(said), "{said}: {page}");
     }
+    assert!(!page.contains("AUROC"), "nobody is refused: {page}");
     let json = scene.json("r/results.json");
     let rows = json["rows"].as_array().unwrap();
     let cell = |data: &str| {
@@ -471,6 +472,44 @@ fn learners_across_views_stand_beside_the_printed_ones() {
     fs::write(scene.path("e.toml"), changed).unwrap();
     assert_eq!(scene.computed("r", &[]), 9);
     assert_eq!(scene.computed("r", &["--draws", "3"]), 8);
+}
+
+#[test]
+fn how_well_a_source_tells_held_out_classes_is_measured() {
+    let refusing = ACROSS.replace(
+        r#"pseudo_labels = "lgc""#,
+        r#"pseudo_labels = { kind = "propagation", spread = { method = "lgc" }, outside = "energy" }"#,
+    );
+    assert_ne!(refusing, ACROSS);
+    let scene = Scene::new(&refusing);
+    scene.answer("r", &["--only", "held out", "--draws", "1"]);
+    let json = scene.json("r/results.json");
+    let cells = |source: &str| -> Vec<Value> {
+        let rows = json["rows"].as_array().unwrap().iter();
+        let of = rows.filter(|row| row["source"] == source);
+        of.map(|row| row["cells"][0].clone()).collect()
+    };
+    // The known labels alone score nobody; all learners of the other source learn of the same scores.
+    assert!(
+        cells("l")
+            .iter()
+            .all(|cell| cell.get("outside_auroc").is_none())
+    );
+    let areas: Vec<f64> = (cells("ss").iter())
+        .map(|cell| cell["outside_auroc"].as_f64().unwrap())
+        .collect();
+    assert_eq!(areas.len(), 2);
+    assert!(areas[0].to_bits() == areas[1].to_bits(), "{areas:?}");
+    assert!(areas[0] > 0.6 && areas[0] <= 1.0, "{areas:?}");
+    // Without a word all 405 would get a class.
+    let got = cells("ss")[0]["outside"][1].as_u64().unwrap();
+    assert!(got < 405, "{got}");
+    let page = fs::read_to_string(scene.path("r/README.md")).unwrap();
+    let column = "AUROC of held-out classes |";
+    assert!(
+        page.contains(column) && page.contains(&format!("| {:.3} |", areas[0])),
+        "{page}"
+    );
 }
 
 #[test]

@@ -1,7 +1,11 @@
 //! Which items are refused as of no known class: the settings.
 
+use std::fmt;
+
 use likewise::advise::outside::lof;
-use serde::{Deserialize, Serialize};
+use serde::de::value::{MapAccessDeserializer, MapDeserializer};
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{Error, Result};
 
@@ -9,8 +13,20 @@ use crate::{Error, Result};
 ///
 /// The threshold is one that the items with labels that were kept back rarely exceed: of `v` of these the
 /// score of rank `(v + 1) quantile`, rounded up. At .95 that is the largest of up to 38.
+///
+/// A file may say the score alone: `outside = "energy"`.
+///
+/// **Use it** where unlabeled items are partly of classes without a label. **Not** with a handful of labels, of which
+/// too few are kept back: the largest of their scores is about any; nor where every class has labels, since of
+/// items of these some are refused as well, at .95 one of twenty.
+///
+/// Cost: of each selection one look at all items by each score; of the energy apart some hundred passes over the
+/// labeled rows, of the local outlier factor 5000 distances a row at most.
+///
+/// Source: named as future work by Mandal, Rao and Biswas (ICIP 2020); each score has its own
+/// ([`outside`](likewise::advise::outside)). The combination is ours.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(default, deny_unknown_fields, remote = "Self")]
 pub struct Outside {
     /// What says how unlike the classes an item is.
     pub by: Unlike,
@@ -47,13 +63,17 @@ pub enum Unlike {
     /// disagreement of networks and class means.
     #[default]
     Combined,
-    /// The energy of the logits. Low for all that the entropy loss has made sure.
+    /// The energy of the logits of a classifier.
     Energy {
         /// Temperature, above 0.
         #[serde(default = "one")]
         temperature: f64,
+        /// Of a linear classifier of the scaled rows, at length 1, that the labeled ones alone teach. Else of the
+        /// networks, whose energy is low for all that the entropy loss has made sure, new classes among them.
+        #[serde(default = "yes")]
+        apart: bool,
     },
-    /// The largest logit.
+    /// The largest logit of the networks, which the entropy loss has made sure of new classes too.
     LargestLogit,
     /// The distance from the nearest class by the covariance of all.
     Mahalanobis {
@@ -68,7 +88,8 @@ pub enum Unlike {
     Agreement,
     /// The Jensen-Shannon divergence of the networks of all views and the class means.
     Divergence,
-    /// The local outlier factor among labeled and selected items.
+    /// The local outlier factor among labeled and selected items, or 5000 drawn of them: labeled ones first. No
+    /// item is its own neighbour.
     Lof {
         /// In what.
         #[serde(default)]
@@ -81,6 +102,10 @@ pub enum Unlike {
 
 fn one() -> f64 {
     1.0
+}
+
+fn yes() -> bool {
+    true
 }
 
 fn neighbors() -> usize {
@@ -102,13 +127,11 @@ impl Outside {
             return Err(Error::parameter("outside.quantile", self.quantile, rule));
         }
         match self.by {
-            Unlike::Energy { temperature } if !(temperature.is_finite() && temperature > 0.0) => {
-                let rule = "must be above 0";
-                Err(Error::parameter(
-                    "outside.by.temperature",
-                    temperature,
-                    rule,
-                ))
+            Unlike::Energy { temperature, .. }
+                if !(temperature.is_finite() && temperature > 0.0) =>
+            {
+                let field = "outside.by.temperature";
+                Err(Error::parameter(field, temperature, "must be above 0"))
             }
             Unlike::Lof { k: 0, .. } => {
                 Err(Error::parameter("outside.by.k", 0, "must be at least 1"))
@@ -118,9 +141,82 @@ impl Outside {
     }
 }
 
+impl Serialize for Outside {
+    fn serialize<S: Serializer>(&self, to: S) -> std::result::Result<S::Ok, S::Error> {
+        Self::serialize(self, to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Outside {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> std::result::Result<Self, D::Error> {
+        from.deserialize_any(NameOrTable)
+    }
+}
+
+/// The name of a score, or all settings.
+struct NameOrTable;
+
+impl<'de> Visitor<'de> for NameOrTable {
+    type Value = Outside;
+
+    fn expecting(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        f.write_str("the name of a score, or a table with by and quantile")
+    }
+
+    fn visit_str<E: de::Error>(self, name: &str) -> std::result::Result<Outside, E> {
+        let table = std::iter::once(("name", name));
+        let table = MapDeserializer::<_, de::value::Error>::new(table);
+        let by = Unlike::deserialize(table);
+        Ok(Outside {
+            by: by.map_err(|e| E::custom(format!("outside = \"{name}\": {e}")))?,
+            ..Outside::default()
+        })
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> std::result::Result<Outside, A::Error> {
+        Outside::deserialize(MapAccessDeserializer::new(map))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_bare_name_is_the_score_with_its_defaults() {
+        let read = |text: &str| serde_json::from_str::<Outside>(text);
+        for (name, by) in [
+            ("combined", Unlike::Combined),
+            (
+                "energy",
+                Unlike::Energy {
+                    temperature: 1.0,
+                    apart: true,
+                },
+            ),
+            ("agreement", Unlike::Agreement),
+            (
+                "mahalanobis",
+                Unlike::Mahalanobis {
+                    on: Looks::Rows,
+                    relative: false,
+                },
+            ),
+        ] {
+            let outside = read(&format!("\"{name}\"")).unwrap();
+            let quantile = 0.95;
+            assert_eq!(outside, Outside { by, quantile });
+            // It is written as a table, and read again.
+            let text = serde_json::to_string(&outside).unwrap();
+            assert!(text.starts_with(r#"{"by":{"name":"#), "{text}");
+            assert_eq!(read(&text).unwrap(), outside);
+        }
+        let wrong = read("\"nosuch\"").unwrap_err().to_string();
+        let said = ["outside = \"nosuch\"", "`energy`"];
+        assert!(said.iter().all(|said| wrong.contains(said)), "{wrong}");
+        let wrong = read("3").unwrap_err().to_string();
+        assert!(wrong.contains("the name of a score"), "{wrong}");
+    }
 
     #[test]
     fn settings_are_written_by_name_and_checked() {

@@ -82,6 +82,7 @@ impl Lpf {
             sides,
             kept_back,
             believed: vec![None; labels.len()],
+            unlike: vec![None; labels.len()],
             done: 0,
         }
         .run(monitor)
@@ -97,6 +98,8 @@ struct Work<'a> {
     kept_back: Vec<usize>,
     /// The classes of the items selected last.
     believed: Vec<Option<u32>>,
+    /// How unlike the known classes the items without a label are, by the last selection.
+    unlike: Vec<Option<f64>>,
     /// Epochs so far.
     done: u64,
 }
@@ -152,7 +155,7 @@ impl Work<'_> {
     }
 
     /// What is believed now.
-    fn select(&self, said: &[Said]) -> Result<(Selected, Iteration)> {
+    fn select(&mut self, said: &[Said]) -> Result<(Selected, Iteration)> {
         let lpf = self.lpf;
         let accuracy = self.sides.iter().zip(said);
         let accuracy: Vec<f64> = accuracy.map(|(side, said)| side.accuracy(said)).collect();
@@ -177,17 +180,7 @@ impl Work<'_> {
         let mut selected: Selected = each
             .map(|o| lpf.check.select(o, &accuracy, lpf.threshold))
             .collect();
-        let mut refused = 0;
-        if let Some(outside) = &lpf.outside {
-            let (sides, believed) = (&self.sides, &self.believed);
-            let (scores, most) = outside.scores(sides, said, believed, &self.kept_back)?;
-            for (selected, score) in selected.iter_mut().zip(scores) {
-                if selected.is_some() && score > most {
-                    *selected = None;
-                    refused += 1;
-                }
-            }
-        }
+        let refused = self.refuse(&mut selected, said)?;
         if let Some(most) = lpf.max_per_class {
             at_most(&mut selected, most);
         }
@@ -208,6 +201,26 @@ impl Work<'_> {
             refused,
         };
         Ok((selected, iteration))
+    }
+
+    /// Takes those out that look like none of the known classes. Gives how many these are.
+    fn refuse(&mut self, selected: &mut Selected, said: &[Said]) -> Result<usize> {
+        let Some(outside) = &self.lpf.outside else {
+            return Ok(0);
+        };
+        let known = (self.believed.as_slice(), self.kept_back.as_slice());
+        let (scores, most) = outside.scores(&self.sides, said, known, self.seed)?;
+        let mut refused = 0;
+        for (item, &score) in scores.iter().enumerate() {
+            if selected[item].is_some() && score > most {
+                selected[item] = None;
+                refused += 1;
+            }
+            // It is no number where the item has no view.
+            let asked = self.labels[item].is_none() && !score.is_nan();
+            self.unlike[item] = asked.then_some(score);
+        }
+        Ok(refused)
     }
 
     /// All views learn from what was selected by selection number `number`.
@@ -283,6 +296,7 @@ impl Work<'_> {
             posteriors,
             features,
             logits: all_logits,
+            unlike: self.unlike.clone(),
             end,
         }
     }

@@ -21,6 +21,10 @@ pub struct Predicted {
     pub features: Vec<Array2<f32>>,
     /// The logits of each view (`n x C` each); zeros where an item lacks it.
     pub logits: Vec<Array2<f32>>,
+    /// How unlike the known classes each item without a label is, the larger the less like, as the last selection
+    /// had it; `None` of an item with a label or without a view, and of all where nothing is refused
+    /// ([`Outside`](super::Outside)). Scores of two runs do not compare.
+    pub unlike: Vec<Option<f64>>,
     /// Why it ended.
     pub end: End,
 }

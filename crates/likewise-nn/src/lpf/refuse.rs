@@ -2,17 +2,22 @@
 
 use likewise::advise::outside::{
     agreement, calibrate,
-    energy::{energy, largest_logit},
+    energy::{Classifier, energy, largest_logit},
     lof::Lof,
     mahalanobis::ClassGaussians,
 };
-use likewise::matrix;
+use likewise::{Monitor, matrix, seed};
 use ndarray::{Array2, ArrayView2, s};
+use rand::seq::index;
 
 use super::network::Said;
 use super::outside::{Looks, Outside, Unlike};
 use super::side::Side;
 use crate::{Error, Result};
+
+/// Most known rows of a local outlier factor, whose cost is their number times that of all rows: a draw where there
+/// are more, of labeled ones first.
+const MOST_KNOWN: usize = 5000;
 
 impl Outside {
     /// Fails where labels are too few for the score, before anything is learned.
@@ -29,6 +34,14 @@ impl Outside {
             }
             let mut class: Vec<u32> = side.taught().map(|(_, class)| class).collect();
             class.sort_unstable();
+            let apart = matches!(self.by, Unlike::Energy { apart: true, .. });
+            if apart && class.first() == class.last() {
+                return Err(Error::data(format!(
+                    "view {t}: the energy of a classifier says who is outside, and only one class has labeled \
+                     items beside those kept back; label items of another class in each view, or take \
+                     mahalanobis"
+                )));
+            }
             if distance && class.windows(2).all(|two| two[0] != two[1]) {
                 return Err(Error::data(format!(
                     "view {t}: how items of one class differ says who is outside, and no class has two \
@@ -41,19 +54,21 @@ impl Outside {
     }
 
     /// How unlike the known classes each item is, the larger the less like; `NaN` of one without a view.
-    /// Accepted are those up to the second result. `believed` are the classes of the selection before.
+    /// Accepted are those up to the second result. `believed` are the classes of the selection before, and
+    /// `kept_back` the items whose labels are.
     pub(super) fn scores(
         &self,
         sides: &[Side],
         said: &[Said],
-        believed: &[Option<u32>],
-        kept_back: &[usize],
+        (believed, kept_back): (&[Option<u32>], &[usize]),
+        seed: u64,
     ) -> Result<(Vec<f64>, f64)> {
         let work = Work {
             sides,
             said,
             believed,
             kept_back,
+            seed,
         };
         let scores = match self.by {
             Unlike::Combined => {
@@ -92,6 +107,7 @@ struct Work<'a> {
     said: &'a [Said],
     believed: &'a [Option<u32>],
     kept_back: &'a [usize],
+    seed: u64,
 }
 
 impl Work<'_> {
@@ -141,7 +157,16 @@ impl Work<'_> {
         };
         let (places, class): (Vec<usize>, Vec<u32>) = side.taught().unzip();
         match by {
-            Unlike::Energy { temperature } => energy(said.logits.view(), temperature),
+            Unlike::Energy {
+                temperature,
+                apart: false,
+            } => energy(said.logits.view(), temperature),
+            Unlike::Energy { temperature, .. } => {
+                let rows = matrix::l2_normalize(side.rows.clone());
+                let known = matrix::select_rows(rows.view(), &places);
+                let classifier = Classifier::fit(known.view(), &class, &Monitor::silent())?;
+                energy(classifier.logits(rows.view())?.view(), temperature)
+            }
             Unlike::LargestLogit => largest_logit(said.logits.view()),
             Unlike::Mahalanobis { on, relative } => {
                 let known = matrix::select_rows(rows(on), &places);
@@ -155,9 +180,16 @@ impl Work<'_> {
             Unlike::Lof { on, k } => {
                 let believed = side.items.iter().enumerate();
                 let believed = believed.filter(|(_, item)| self.believed[**item].is_some());
-                let all: Vec<usize> = places.into_iter().chain(believed.map(|(p, _)| p)).collect();
+                let believed = believed.map(|(place, _)| place).collect();
+                let all = known_places(places, believed, self.seed);
+                // Those kept back, which say what is too much, are not among the known ones: none of them is its
+                // own neighbour, so nobody may be.
+                let mut own = vec![None; side.items.len()];
+                for (known, &place) in all.iter().enumerate() {
+                    own[place] = Some(known);
+                }
                 let known = matrix::select_rows(rows(on), &all);
-                Lof::fit(known.view(), k)?.factors(rows(on))
+                Lof::fit(known.view(), k)?.factors_among(rows(on), &own)
             }
             Unlike::Combined | Unlike::Agreement | Unlike::Divergence => {
                 unreachable!("they are of items, not of views")
@@ -191,5 +223,43 @@ impl Work<'_> {
             Ok(score(&p)?[0])
         };
         voters.iter().map(of).collect()
+    }
+}
+
+/// Rows that are known: the `taught` ones and those that are `believed`, or a draw of either where there are more
+/// than [`MOST_KNOWN`].
+fn known_places(taught: Vec<usize>, believed: Vec<usize>, seed: u64) -> Vec<usize> {
+    let mut rng = seed::stream(seed, "known rows of the local outlier factor");
+    let mut places = Vec::new();
+    for of in [taught, believed] {
+        let room = MOST_KNOWN - places.len();
+        if of.len() <= room {
+            places.extend(of);
+            continue;
+        }
+        let mut drawn = index::sample(&mut rng, of.len(), room).into_vec();
+        drawn.sort_unstable();
+        places.extend(drawn.into_iter().map(|place| of[place]));
+    }
+    places
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_known_rows_labeled_ones_stay_and_others_are_drawn() {
+        assert_eq!(known_places(vec![3, 1], vec![0, 7], 1), [3, 1, 0, 7]);
+        let taught: Vec<usize> = (0..1000).collect();
+        let believed: Vec<usize> = (1000..9000).collect();
+        let drawn = |seed| known_places(taught.clone(), believed.clone(), seed);
+        let places = drawn(1);
+        assert_eq!((places.len(), &places[..1000]), (MOST_KNOWN, &taught[..]));
+        assert!(places.is_sorted_by(|a, b| a < b) && places[MOST_KNOWN - 1] < 9000);
+        assert_eq!(drawn(1), places);
+        assert_ne!(drawn(2), places);
+        let many = known_places((0..6000).collect(), vec![8000], 1);
+        assert!(many.len() == MOST_KNOWN && !many.contains(&8000));
     }
 }

@@ -83,11 +83,11 @@ impl Request {
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
         let named = self.views.join("+");
-        let digest = match source.is_images() {
-            // That of images says nothing of the texts beside them.
-            true if !texts.is_empty() => format!("{}+{}", source.digest()?, digest_of(&texts)),
-            _ => source.digest()?,
-        };
+        let mut digest = source.digest()?;
+        // That of images says nothing of the texts beside them.
+        if source.is_images() && !texts.is_empty() {
+            digest = format!("{digest}+{}", digest_of(&texts));
+        }
         let mut job = Job {
             recipe,
             protocol: asked.protocol(&collection)?,

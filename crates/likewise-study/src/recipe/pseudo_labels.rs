@@ -178,6 +178,10 @@ pub struct Affinity {
     pub confidence_power: f64,
     /// Epochs on the known labels alone before pseudo-labels join.
     pub labeled_epochs: usize,
+    /// Which items are refused as of no known class: they weigh nothing, and are in no triplet; absent: no
+    /// item is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Refusing>,
 }
 
 impl Default for Affinity {
@@ -191,6 +195,7 @@ impl Default for Affinity {
             confidence: Confidence::Relative,
             confidence_power: 2.0,
             labeled_epochs: 0,
+            outside: None,
         }
     }
 }
@@ -215,6 +220,10 @@ pub struct Voting {
     pub confidence_power: f64,
     /// Epochs on the known labels alone before pseudo-labels join.
     pub labeled_epochs: usize,
+    /// Which items are refused as of no known class: they weigh nothing, and are in no triplet; absent: no
+    /// item is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outside: Option<Refusing>,
 }
 
 /// Pseudo-labels from networks and class means that agree; they learn from the features as the start
@@ -322,6 +331,7 @@ impl Default for Voting {
             confidence: Confidence::Relative,
             confidence_power: 1.0,
             labeled_epochs: 0,
+            outside: None,
         }
     }
 }
@@ -391,6 +401,22 @@ impl PseudoLabels {
         match self {
             Self::Propagation(propagation) => Some(propagation),
             _ => None,
+        }
+    }
+
+    /// Which items are refused as of no known class by their features. Label prediction refuses by itself, and
+    /// what is of no label is of no known class anyway.
+    pub(crate) fn outside(&self) -> Option<&Refusing> {
+        match self {
+            Self::Propagation(propagation) => propagation.outside.as_ref(),
+            Self::Affinity(affinity) => affinity.outside.as_ref(),
+            Self::Votes(voting) => voting.outside.as_ref(),
+            Self::None
+            | Self::Lpf(_)
+            | Self::Clusters(_)
+            | Self::Instances
+            | Self::Rotations
+            | Self::Oracle(_) => None,
         }
     }
 
@@ -522,6 +548,10 @@ impl PseudoLabels {
             );
             return Err(Error::parameter("rounds.epochs", epochs, &rule));
         }
+        if let Some(outside) = self.outside() {
+            let checked = outside.validate();
+            checked.map_err(|e| e.under("pseudo_labels."))?;
+        }
         let (power, confidence) = match self {
             Self::Propagation(propagation) => {
                 let of_graph = propagation.graph.validate();
@@ -530,10 +560,6 @@ impl PseudoLabels {
                     let rule = "goes by the labels, and the graph of a fit is one for all draws of them; \
                                 take ranks, mean, agreement or rows";
                     return Err(Error::parameter("pseudo_labels.fuse", "weighted", rule));
-                }
-                if let Some(outside) = &propagation.outside {
-                    let checked = outside.validate();
-                    checked.map_err(|e| e.under("pseudo_labels."))?;
                 }
                 (propagation.confidence_power, Some(propagation.confidence))
             }

@@ -131,24 +131,56 @@ impl Ground<'_> {
         if source == Source::Labels {
             return Ok(labeled(known));
         }
-        match (&self.recipe.pseudo_labels, found) {
-            (PseudoLabels::Propagation(how), Some(found)) => {
-                accepted(&found.beliefs, setup.rows.view(), known, how, setup.seed)
-            }
+        let targets = match (&self.recipe.pseudo_labels, found) {
+            (PseudoLabels::Propagation(how), Some(found)) => believed(&found.beliefs, known, how),
             (
                 PseudoLabels::Votes(how),
                 Some(Found {
                     voted: Some(voted), ..
                 }),
-            ) => of_votes(voted, known, how, setup.seed),
+            ) => of_votes(voted, known, how, setup.seed)?,
             (
                 PseudoLabels::Lpf(_),
                 Some(Found {
                     selected: Some(selected),
                     ..
                 }),
-            ) => Ok(selected.clone()),
-            _ => self.believe(setup, known, 1, &Models::default(), monitor),
+            ) => selected.clone(),
+            _ => return self.believe(setup, known, 1, &Models::default(), monitor),
+        };
+        self.accepted(targets, setup.rows.view(), known, (setup.seed, monitor))
+    }
+
+    /// `targets` without the items that the recipe refuses as of no known class, by the `rows` of all items.
+    fn accepted(
+        &self,
+        mut targets: Targets,
+        rows: ArrayView2<f32>,
+        known: &Labels,
+        with: (u64, &Monitor),
+    ) -> Result<Targets> {
+        if let Some(outside) = self.recipe.pseudo_labels.outside() {
+            refuse(&mut targets, rows, known, outside, with)?;
+        }
+        Ok(targets)
+    }
+
+    /// The same, by the rows that a model makes of all items where there is one, else by those of the start.
+    fn accepted_by(
+        &self,
+        targets: Targets,
+        model: Option<&Model>,
+        setup: &Setup,
+        known: &Labels,
+        monitor: &Monitor,
+    ) -> Result<Targets> {
+        let with = (setup.seed, monitor);
+        match (model, self.recipe.pseudo_labels.outside()) {
+            (Some(model), Some(_)) => {
+                let rows = self.embed(model, &setup.rows, &self.train, monitor)?;
+                self.accepted(targets, rows.view(), known, with)
+            }
+            _ => self.accepted(targets, setup.rows.view(), known, with),
         }
     }
 
@@ -173,19 +205,22 @@ impl Ground<'_> {
             PseudoLabels::Instances => Ok(own((0..known.len() as u32).collect(), known)),
             PseudoLabels::Rotations => Ok(turned(known)),
             PseudoLabels::Propagation(how) => {
+                let with = (setup.seed, monitor);
                 let Some(model) = learned(models.last()) else {
                     let rows = setup.rows.view();
                     let beliefs = spread(how, rows, setup.graph()?, known, monitor)?;
-                    return accepted(&beliefs, rows, known, how, setup.seed);
+                    return self.accepted(believed(&beliefs, known, how), rows, known, with);
                 };
                 let rows = self.embed(&model, &setup.rows, &self.train, monitor)?;
                 let graph = how.graph.build(rows.view(), monitor)?;
                 let beliefs = spread(how, rows.view(), &graph, known, monitor)?;
-                accepted(&beliefs, rows.view(), known, how, setup.seed)
+                self.accepted(believed(&beliefs, known, how), rows.view(), known, with)
             }
             PseudoLabels::Votes(how) => {
-                let voted = self.vote(how, setup, known, learned(models.last()), monitor)?;
-                of_votes(&voted, known, how, setup.seed)
+                let model = learned(models.last());
+                let voted = self.vote(how, setup, known, model.clone(), monitor)?;
+                let targets = of_votes(&voted, known, how, setup.seed)?;
+                self.accepted_by(targets, model.as_ref(), setup, known, monitor)
             }
             PseudoLabels::Affinity(how) => {
                 let partition = (epoch - 1) / how.every;
@@ -193,11 +228,12 @@ impl Ground<'_> {
                 let model = learned(models.at(partition * how.every));
                 let places = members(known, partition, how, setup.seed);
                 let mut rows = setup.rows.select(Axis(0), &places);
-                if let Some(model) = model {
+                if let Some(model) = &model {
                     let items: Vec<usize> = places.iter().map(|&p| self.train[p]).collect();
-                    rows = self.embed(&model, &rows, &items, monitor)?;
+                    rows = self.embed(model, &rows, &items, monitor)?;
                 }
-                of_affinities(rows.view(), &places, known, how, monitor)
+                let targets = of_affinities(rows.view(), &places, known, how, monitor)?;
+                self.accepted_by(targets, model.as_ref(), setup, known, monitor)
             }
             PseudoLabels::Lpf(how) => {
                 let predicted = self.predict(how, setup, known, monitor)?;
@@ -353,7 +389,7 @@ pub(super) fn spread(
 
 /// Pseudo-labels weighted by their confidence, as the recipe says; items that no label reaches
 /// weigh nothing.
-fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
+pub(super) fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
     let mut confidence = beliefs.confidence.clone();
     if how.confidence == Confidence::Plain {
         // Beliefs are certain of labeled items; what the scores say of them is asked here.
@@ -372,21 +408,6 @@ fn believed(beliefs: &Beliefs, known: &Labels, how: &Propagation) -> Targets {
         }
     }
     targets
-}
-
-/// As [`believed`], without the items that the recipe refuses as of no known class.
-pub(super) fn accepted(
-    beliefs: &Beliefs,
-    rows: ArrayView2<f32>,
-    known: &Labels,
-    how: &Propagation,
-    seed: u64,
-) -> Result<Targets> {
-    let mut targets = believed(beliefs, known, how);
-    if let Some(outside) = &how.outside {
-        refuse(&mut targets, rows, known, outside, seed)?;
-    }
-    Ok(targets)
 }
 
 /// Votes weighted by how sure they are, and the triplets that the recipe asks for.

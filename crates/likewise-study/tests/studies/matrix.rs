@@ -5,6 +5,7 @@
 mod closed;
 mod given;
 mod gradient;
+mod refused;
 mod views;
 mod voted;
 

@@ -5,7 +5,7 @@
 //!
 //! | score | looks at | module |
 //! |---|---|---|
-//! | energy, largest logit | the logits of a classifier | [`energy`] |
+//! | energy, largest logit | the logits of a classifier, which may be one of the features | [`energy`] |
 //! | distance from the nearest class, relative to that from all | features | [`mahalanobis`] |
 //! | disagreement of several votes on the class | class probabilities | [`agreement`] |
 //! | local outlier factor | features | [`lof`] |

@@ -136,7 +136,7 @@ impl Logistic {
 
     /// As [`fit_weighted`](Self::fit_weighted), with the mean and the scales of the columns; of
     /// rows a class, a weight, and how many are known.
-    fn fit_scaled(
+    pub(crate) fn fit_scaled(
         &self,
         x: ArrayView2<f32>,
         (mean, scales): (Array1<f64>, Array1<f64>),

@@ -73,6 +73,10 @@ pub(super) struct Cell {
     /// Of classes that are held out: items in all, and those of them that got a class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) outside: Option<[usize; 2]>,
+    /// How well the source tells items of classes that are held out from the other unlabeled ones, where it
+    /// scores them: the area under the ROC curve. Results from before it was measured have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside_auroc: Option<f64>,
     /// Unlabeled items of the other classes that are left out, where those are too few.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) left_out: Option<usize>,
@@ -97,6 +101,7 @@ impl Cell {
             right: (judged > 0).then(|| rounded(right as f64 / judged as f64)),
             // Of all others the class is known to us.
             outside: (hidden.outside > 0).then_some([hidden.outside, believed - judged]),
+            outside_auroc: found.told_apart.filter(|_| hidden.outside > 0).map(rounded),
             left_out: (hidden.left_out > 0).then_some(hidden.left_out),
             selections: found.selections.into_iter().map(shortened).collect(),
         }
@@ -248,6 +253,7 @@ mod tests {
             believed: 0,
             right: None,
             outside: None,
+            outside_auroc: None,
             left_out: None,
             selections: vec![],
         };
@@ -278,6 +284,7 @@ mod tests {
             labels: 10,
             believed: [50, 40, 30],
             selections: vec![selection()],
+            told_apart: Some(0.8),
             seconds: 1.0,
         };
         let hidden = Hidden {
@@ -286,6 +293,7 @@ mod tests {
         };
         let cell = Cell::new(0, hidden, found);
         assert_eq!((cell.right, cell.outside), (Some(0.75), Some([20, 10])));
+        assert_eq!(cell.outside_auroc, Some(0.8));
         // Rounded, and without its classes; cells of before have none.
         let kept = &cell.selections[0];
         assert_eq!((kept.all.selected, kept.refused), (50, 3));
@@ -315,6 +323,24 @@ mod tests {
             refused: 3,
             by_class: BTreeMap::from([("x".into(), all)]),
         }
+    }
+
+    #[test]
+    fn cells_from_before_the_area_was_measured_are_read() {
+        let old = r#"{"draw":1,"metrics":{"map50":0.5},"labels":9,"believed":4,"right":0.5,"outside":[3,1]}"#;
+        let cell: Cell = serde_json::from_str(old).unwrap();
+        assert_eq!((cell.outside, cell.outside_auroc), (Some([3, 1]), None));
+        assert_eq!(serde_json::to_string(&cell).unwrap(), old);
+        let cell = Cell {
+            outside_auroc: Some(0.75),
+            ..cell
+        };
+        let new = serde_json::to_string(&cell).unwrap();
+        assert!(
+            new.ends_with(r#""outside":[3,1],"outside_auroc":0.75}"#),
+            "{new}"
+        );
+        assert_eq!(serde_json::from_str::<Cell>(&new).unwrap(), cell);
     }
 
     /// A result beside an experiment that would not give it again is a claim without a source.

@@ -218,7 +218,7 @@ fn gains(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]
 /// The pseudo-labels of each source.
 fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Data]) {
     let mut lines = Vec::new();
-    let mut some_outside = false;
+    let (mut some_outside, mut some_scored) = (false, false);
     for data in sets {
         for source in &experiment.sources {
             // All learners of a source learn the same.
@@ -234,7 +234,9 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
             };
             let outside = of(&|cell| cell.outside.map(|[_, got]| got as f64));
             let there = of(&|cell| cell.outside.map(|[all, _]| all as f64));
+            let scored = of(&|cell| cell.outside_auroc);
             some_outside |= there.is_some();
+            some_scored |= scored.is_some();
             lines.push(vec![
                 data.name.clone(),
                 source.clone(),
@@ -248,6 +250,7 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
                     (Some(got), Some(all)) => format!("{got:.0} of {all:.0}"),
                     _ => "-".into(),
                 },
+                scored.map_or("-".into(), |area| format!("{area:.3}")),
             ]);
         }
     }
@@ -261,14 +264,25 @@ fn believed(page: &mut Page, experiment: &Experiment, store: &Store, sets: &[&Da
         "pseudo-labels",
         "right of known classes, %",
         "of held-out classes that got one",
+        "AUROC of held-out classes",
     ];
     lines.insert(0, head.map(String::from).to_vec());
-    if !some_outside {
-        for line in &mut lines {
-            line.truncate(5);
-        }
+    // What no data set and source has is no column.
+    let columns = match (some_outside, some_scored) {
+        (_, true) => 7,
+        (true, false) => 6,
+        (false, false) => 5,
+    };
+    for line in &mut lines {
+        line.truncate(columns);
     }
     page.table(&lines);
+    if some_scored {
+        page.line(
+            "AUROC: the chance that what refuses items finds one of a held-out class less like the known \
+             ones than an unlabeled item of these, whether either is refused or not; .5 is a guess.",
+        );
+    }
 }
 
 /// What label prediction selected, at first and in the end.
@@ -383,6 +397,7 @@ mod tests {
             believed: 0,
             right: None,
             outside: None,
+            outside_auroc: None,
             left_out: None,
             selections: selected.iter().map(selection).collect(),
         }

@@ -123,6 +123,71 @@ fn predicted_labels_in_one_word_and_with_their_settings() {
 }
 
 #[test]
+fn what_refuses_items_is_named_by_one_word_or_by_a_table() {
+    let of = |text: &str| Recipe::from_toml(text);
+    let energy = Refusing {
+        by: Unlike::Energy { temperature: 1.0 },
+        quantile: 0.95,
+    };
+    for head in [
+        "pseudo_labels = { ",
+        "base = 'mixed-rca'\npseudo_labels = { ",
+        "base = 'affinity-triplet'\npseudo_labels = { ",
+        "base = 'rca'\npseudo_labels = { kind = 'votes', ",
+        "base = 'gsph'\npseudo_labels = { kind = 'affinity', on = 'start', ",
+    ] {
+        let short = of(&format!("{head}outside = 'energy' }}")).unwrap();
+        assert_eq!(short.pseudo_labels.outside(), Some(&energy), "{head}");
+        let long = "outside = { by = { name = 'energy', temperature = 1 }, quantile = 0.95 }";
+        assert_eq!(of(&format!("{head}{long} }}")).unwrap(), short, "{head}");
+        let text = toml::to_string(&short).unwrap();
+        assert_eq!(of(&text).unwrap(), short, "{text}");
+        let json = serde_json::to_string(&short).unwrap();
+        assert_eq!(serde_json::from_str::<Recipe>(&json).unwrap(), short);
+        // One word stands in the place of all that was said before.
+        let fields = "pseudo_labels = { outside = { by = { name = 'lof' }, quantile = 0.9 } }";
+        let by_density = short.with(fields.parse().unwrap()).unwrap();
+        let by = by_density.pseudo_labels.outside().unwrap().by;
+        assert_eq!(by, Unlike::Lof { k: 20 });
+        let again = by_density.with("pseudo_labels = { outside = 'energy' }".parse().unwrap());
+        assert_eq!(again.unwrap(), short, "{head}");
+        for (fields, said) in [
+            (
+                "outside = 'nosuch'",
+                "outside = \"nosuch\": unknown variant",
+            ),
+            (
+                "outside = { by = { name = 'energy', temperature = 0 } }",
+                "pseudo_labels.outside.by.temperature = 0",
+            ),
+            (
+                "outside = { quantile = 1 }",
+                "pseudo_labels.outside.quantile = 1",
+            ),
+        ] {
+            let wrong = of(&format!("{head}{fields} }}")).unwrap_err().to_string();
+            assert!(wrong.contains(said), "{head}{fields}: {wrong}");
+        }
+    }
+    // Label prediction has scores of its own; what makes no class of a label refuses none.
+    let recipe = of("base = 'gsph'\npseudo_labels = { kind = 'lpf', outside = 'energy' }").unwrap();
+    let PseudoLabels::Lpf(prediction) = &recipe.pseudo_labels else {
+        panic!("it predicts");
+    };
+    let by = prediction.lpf.outside.unwrap().by;
+    let energy = likewise_nn::lpf::Unlike::Energy {
+        temperature: 1.0,
+        apart: true,
+    };
+    assert_eq!(by, energy);
+    assert_eq!(recipe.pseudo_labels.outside(), None);
+    let text = toml::to_string(&recipe).unwrap();
+    assert_eq!(of(&text).unwrap(), recipe, "{text}");
+    let clusters = of("base = 'rca'\npseudo_labels = { kind = 'clusters', outside = 'energy' }");
+    assert!(clusters.unwrap_err().to_string().contains("outside"));
+}
+
+#[test]
 fn what_labels_teach_nothing_is_known() {
     let of = |text: &str| Recipe::from_toml(text).unwrap();
     let alone = |recipe: &Recipe| recipe.learns_from_items_alone();

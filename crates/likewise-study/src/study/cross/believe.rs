@@ -3,7 +3,7 @@
 use likewise::ensemble::Wanted;
 use likewise::learn::Targets;
 use likewise::{Labels, Monitor};
-use likewise_nn::lpf::{Iteration, Rows};
+use likewise_nn::lpf::{Predicted, Rows};
 use ndarray::{Array2, ArrayView2, Axis};
 
 use super::believed::Believed;
@@ -13,6 +13,7 @@ use crate::Result;
 use crate::recipe::{Prediction, PseudoLabels, Voting};
 use crate::study::believe::{self, spread};
 use crate::study::cluster::{clustered, of_clusters};
+use crate::study::refuse::refuse;
 use crate::study::selection::Selection;
 
 /// What the recipe takes the items to fit on for, where `known` are the labels that it sees.
@@ -25,8 +26,8 @@ pub(super) fn believed(
 ) -> Result<Believed> {
     // A class without a label has nothing to spread.
     let (labels, kept) = known.compact();
-    let mut selections = vec![];
-    let targets = match &plan.recipe.pseudo_labels {
+    let (mut unlike, mut selections) = (Vec::new(), vec![]);
+    let mut targets = match &plan.recipe.pseudo_labels {
         // Items and turns as classes are refused across views.
         PseudoLabels::None | PseudoLabels::Instances | PseudoLabels::Rotations => {
             return Ok(Believed::known(known));
@@ -41,7 +42,7 @@ pub(super) fn believed(
             }
             let graph = how.graph.build(rows.view(), monitor)?;
             let beliefs = spread(&how, rows.view(), &graph, &labels, monitor)?;
-            believe::accepted(&beliefs, rows.view(), &labels, &how, seed)?
+            believe::believed(&beliefs, &labels, &how)
         }
         PseudoLabels::Affinity(how) => {
             let places = believe::members(&labels, 0, how, seed);
@@ -50,10 +51,13 @@ pub(super) fn believed(
         }
         PseudoLabels::Votes(how) => voted(ground, &labels, how, seed, monitor)?,
         PseudoLabels::Lpf(how) => {
-            let (targets, found) = predicted(plan, ground, &labels, how, seed, monitor)?;
+            let found = predicted(plan, ground, &labels, how, seed, monitor)?;
+            let selected = believe::of_selection(&found, &labels, how);
             let views: Vec<&str> = ground.sides().0.iter().map(|side| side.name).collect();
-            selections = Selection::all(&found, &labels, &ground.fitted_labels(), &views);
-            targets
+            selections =
+                Selection::all(&found.iterations, &labels, &ground.fitted_labels(), &views);
+            unlike = found.unlike;
+            selected
         }
         PseudoLabels::Clusters(how) => {
             let rows = ground.joined()?;
@@ -61,12 +65,18 @@ pub(super) fn believed(
             of_clusters(&found, &labels, how.labels)
         }
     };
+    if let Some(outside) = plan.recipe.pseudo_labels.outside() {
+        let (rows, with) = (ground.joined()?, (seed, monitor));
+        unlike = refuse(&mut targets, rows.view(), &labels, outside, with)?;
+    }
     let class = targets.class.iter().zip(&targets.weight);
     // A cluster without a label is of no class that is known.
     let class = class.map(|(&c, &w)| kept.get(c as usize).copied().filter(|_| w > 0.0));
+    let believed = Believed::of(class.collect(), targets.weight.clone());
     Ok(Believed {
         selections,
-        ..Believed::of(class.collect(), targets.weight.clone())
+        unlike,
+        ..believed
     })
 }
 
@@ -101,7 +111,7 @@ fn predicted(
     how: &Prediction,
     seed: u64,
     monitor: &Monitor,
-) -> Result<(Targets, Vec<Iteration>)> {
+) -> Result<Predicted> {
     let sides = &ground.sides().0;
     let of_class = believe::not_outside(labels);
     let present = |t: usize| {
@@ -118,7 +128,5 @@ fn predicted(
             present: Some(present),
         })
         .collect();
-    let found = believe::predicted(&views, labels, how, (seed, &plan.device), monitor)?;
-    let targets = believe::of_selection(&found, labels, how);
-    Ok((targets, found.iterations))
+    believe::predicted(&views, labels, how, (seed, &plan.device), monitor)
 }

@@ -7,7 +7,7 @@ use likewise::{Monitor, Part};
 use likewise_nn::cross::Learner;
 
 use super::believe::believed;
-use super::believed::hits;
+use super::believed::{hits, told_apart};
 use super::fitted::Ground;
 use super::measured::Measured;
 use super::plan::CrossPlan;
@@ -27,6 +27,8 @@ pub(crate) struct CrossCell {
     pub(crate) believed: [usize; 3],
     /// What label prediction selected, one selection after the other; none of another source.
     pub(crate) selections: Vec<Selection>,
+    /// How well the source tells unlabeled items whose class is not known to us, where it asks.
+    pub(crate) told_apart: Option<f64>,
     /// Seconds of the pseudo-labels, the fit and the search.
     pub(crate) seconds: f64,
 }
@@ -58,6 +60,7 @@ impl CrossPlan<'_> {
         let known = self.draws(&truth, &ground, monitor).0(seed);
         let believed = believed(self, &ground, &known, seed, monitor)?;
         let of_all = hits(&believed, &known, &truth);
+        let told_apart = told_apart(&believed, &known, &truth);
         let before = clock.elapsed().as_secs_f64();
         for (place, learner) in learners.iter().enumerate() {
             let clock = Instant::now();
@@ -71,6 +74,7 @@ impl CrossPlan<'_> {
                 labels: known.n_known(),
                 believed: of_all,
                 selections: believed.selections.clone(),
+                told_apart,
                 seconds: before + clock.elapsed().as_secs_f64(),
             };
             found(place, cell)?;

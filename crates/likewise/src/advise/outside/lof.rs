@@ -64,7 +64,26 @@ impl Lof {
     }
 
     /// The factor of each row. Fails on NaN and on another number of columns.
+    ///
+    /// Of rows that are themselves known items ask [`factors_among`](Self::factors_among): here each would be
+    /// its own nearest neighbour, and look more at home than any other.
     pub fn factors(&self, x: ArrayView2<f32>) -> Result<Vec<f64>> {
+        self.factors_among(x, &vec![None; x.nrows()])
+    }
+
+    /// As [`factors`](Self::factors), where some of the rows are themselves among the known items: `own` says
+    /// which one each row is, if any, and no row is a neighbour of itself.
+    ///
+    /// Fails as [`factors`](Self::factors), where numbers differ, and on an item that is not there.
+    pub fn factors_among(&self, x: ArrayView2<f32>, own: &[Option<usize>]) -> Result<Vec<f64>> {
+        let m = self.known.nrows();
+        if own.len() != x.nrows() || own.iter().flatten().any(|&o| o >= m) {
+            return Err(Error::data(format!(
+                "{} rows, and which of {m} known items {} are; say it of each, counted from 0",
+                x.nrows(),
+                own.len()
+            )));
+        }
         if x.ncols() != self.known.ncols() {
             return Err(Error::data(format!(
                 "these rows have {} columns, the known items {}",
@@ -74,7 +93,7 @@ impl Lof {
         }
         check_finite(x, "rows")?;
         let factor = |i: usize| {
-            let near = nearest(&self.known, x.row(i), self.k, None);
+            let near = nearest(&self.known, x.row(i), self.k, own[i]);
             let sum: f64 = near.iter().map(|&(_, o)| self.density[o]).sum();
             sum / self.k as f64 / reach(&near, &self.k_distance)
         };
@@ -172,6 +191,29 @@ mod tests {
             let found = Lof::fit(known, k).unwrap().factors(all.slice(ndarray::s![m.., ..])).unwrap()[0];
             prop_assert!((found - expected).abs() <= 1e-9 * expected.max(1.0), "{} {}", found, expected);
         }
+    }
+
+    #[test]
+    fn a_known_item_is_no_neighbour_of_itself() {
+        let known = array![[0.0], [1.0], [2.0], [4.0]];
+        let lof = Lof::fit(known.view(), 2).unwrap();
+        let own = [Some(0), Some(1), Some(2), Some(3)];
+        let found = lof.factors_among(known.view(), &own).unwrap();
+        // Mean density of the two nearest others over its own: of item 0 (1/2 + 1/1.5) / 2 * 1.5, of item 1
+        // 1/1.5 * 2, of item 2 as of item 0, and of item 3 (1/1.5 + 1/2) / 2 * 2.5.
+        let expected = [0.875, 4.0 / 3.0, 0.875, 35.0 / 24.0];
+        let near = found
+            .iter()
+            .zip(expected)
+            .all(|(a, b)| (a - b).abs() < 1e-9);
+        assert!(near, "{found:?}");
+        // With itself at distance 0, item 3 reaches itself at 3 and item 2 at 2: density 1/2.5, and
+        // (1/2.5 + 1/1.5) / 2 * 2.5 = 4/3.
+        let with_itself = lof.factors(known.view()).unwrap();
+        assert!((with_itself[3] - 4.0 / 3.0).abs() < 1e-9, "{with_itself:?}");
+        let factors = |own: &[Option<usize>]| lof.factors_among(known.view(), own);
+        assert!(factors(&own[..3]).is_err() && factors(&[Some(4); 4]).is_err());
+        assert_eq!(factors(&[None; 4]).unwrap(), with_itself);
     }
 
     #[test]
