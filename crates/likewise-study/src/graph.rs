@@ -398,16 +398,31 @@ pub struct DataShape {
 impl DataShape {
     /// Looks at the data without reading the features.
     pub fn of(source: &Source, at: &Environment) -> Result<Self> {
+        Ok(Self::with_columns(source, &[], at)?.0)
+    }
+
+    /// The same, and the columns of each view of these names; `None` of one that is not there.
+    pub(crate) fn with_columns(
+        source: &Source,
+        names: &[String],
+        at: &Environment,
+    ) -> Result<(Self, Vec<Option<usize>>)> {
         let (shape, making, views) = source.shape_and_making(at)?;
+        let of = |name: &String| {
+            let mut views = shape.views.iter();
+            views.find(|view| view.0 == *name).map(|view| view.1)
+        };
+        let own = names.iter().map(of).collect();
         let columns = shape.views.iter().map(|&(_, d)| d);
-        Ok(Self {
+        let shape = Self {
             items: shape.items as f64,
             columns: columns.clone().max().unwrap_or(0) as f64,
             all_columns: columns.sum::<usize>() as f64,
             views,
             making: making.decoding + making.network,
             decoding: making.decoding,
-        })
+        };
+        Ok((shape, own))
     }
 
     /// Number of classes, where finding that out is cheap.

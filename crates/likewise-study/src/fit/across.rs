@@ -18,13 +18,16 @@ use crate::{Result, usage};
 /// What stands after the name of a column of texts.
 const TEXT: &str = ":tfidf";
 
+/// Columns that become of texts.
+const OF_TEXTS: usize = 100;
+
 /// What is known before the data are read.
 struct Opened {
     source: Source,
-    shape: DataShape,
     recipe: Recipe,
     views: Vec<String>,
     texts: Vec<Column>,
+    estimate: Estimate,
 }
 
 /// A column of texts, with the ids of their items.
@@ -59,22 +62,19 @@ impl Column {
 impl Request {
     /// [`estimate`](Self::estimate) of a recipe across views.
     pub(super) fn estimate_across(&self, recipe: Recipe, at: &Environment) -> Result<Estimate> {
-        let opened = self.open_across(recipe, at)?;
-        let draws = self.asked_across().draws();
-        Ok(across::estimate(&opened.shape, &opened.recipe, draws))
+        Ok(self.open_across(recipe, at)?.estimate)
     }
 
     /// [`run`](Self::run) with a recipe across views.
     pub(super) fn run_across(&self, recipe: Recipe, at: &Environment) -> Result<Outcome> {
         let Opened {
             source,
-            shape,
             recipe,
             views,
             texts,
+            estimate,
         } = self.open_across(recipe, at)?;
-        let asked = self.asked_across();
-        across::estimate(&shape, &recipe, asked.draws()).check(at.max_memory)?;
+        estimate.check(at.max_memory)?;
         let out = self.folder()?;
         check_output(Some(out), &[])?;
         let clock = Instant::now();
@@ -82,6 +82,7 @@ impl Request {
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
+        let asked = self.asked_across();
         let named = self.views.join("+");
         let mut digest = source.digest()?;
         // That of images says nothing of the texts beside them.
@@ -142,13 +143,16 @@ impl Request {
             [] => source,
             columns => source.beside_texts(columns, columns.len() < views.len()),
         };
-        let shape = DataShape::of(&source, at)?;
+        let (shape, own) = DataShape::with_columns(&source, &views, at)?;
+        let own = own.into_iter();
+        let own: Vec<f64> = own.map(|of| of.unwrap_or(OF_TEXTS) as f64).collect();
         if self.recipe.k.is_none() {
             limit_neighbors(&mut recipe, shape.items, at.monitor);
         }
+        let draws = self.asked_across().draws();
         Ok(Opened {
+            estimate: across::estimate(&shape, &recipe, &own, draws),
             source,
-            shape,
             recipe,
             views,
             texts,

@@ -97,6 +97,9 @@ pub struct OfDraw {
     pub believed: usize,
     /// Share of these whose class is right, where it is known to us.
     pub accuracy: Option<f64>,
+    /// How many of these are of a class that is known to us, where not all are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<usize>,
     /// What label prediction selected, one selection after the other; none of another source.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub selections: Vec<Selection>,
@@ -109,6 +112,7 @@ impl OfDraw {
             labeled: known.n_known(),
             believed: given,
             accuracy: (judged > 0).then(|| right as f64 / judged as f64),
+            judged: (judged < given).then_some(judged),
             selections: believed.selections.clone(),
         }
     }
@@ -284,9 +288,11 @@ impl CrossResults {
             let from = value(&self.baselines[&row]);
             let half = (gain.high - gain.low) / 2.0;
             let (done, less) = (value(&self.summary), gain.value.abs());
-            lines.push(if gain.low > 0.0 {
+            // What the last digit does not show is no difference.
+            let shows = less >= 0.0005;
+            lines.push(if shows && gain.low > 0.0 {
                 format!("{what} help: MAP@50 {from:.3} -> {done:.3} (+{less:.3} ±{half:.3}).")
-            } else if gain.high < 0.0 {
+            } else if shows && gain.high < 0.0 {
                 format!("{what} harm: MAP@50 {from:.3} -> {done:.3} (-{less:.3} ±{half:.3}).")
             } else {
                 format!(
@@ -298,8 +304,11 @@ impl CrossResults {
         if let Some(first) = self.per_draw.first()
             && first.believed > 0
         {
+            let whose = first.judged.map_or("of them".to_owned(), |judged| {
+                format!("of the {judged} whose class is known")
+            });
             let right = first.accuracy.map_or(String::new(), |share| {
-                format!(", {:.0} % of them right", 100.0 * share)
+                format!(", {:.0} % {whose} right", 100.0 * share)
             });
             lines.push(format!(
                 "Beside {} labels {} items got a class in the first draw{right}.",
@@ -594,6 +603,7 @@ mod tests {
                 labeled: 3,
                 believed: 9,
                 accuracy: Some(0.5),
+                judged: Some(6),
                 selections: vec![Selection {
                     all: Selected {
                         selected: 8,
@@ -634,6 +644,9 @@ mod tests {
             last,
             "Label prediction selected 8 items, 75.0 % of them right."
         );
+        let classes =
+            "9 items got a class in the first draw, 50 % of the 6 whose class is known right.";
+        assert!(said[said.len() - 2].ends_with(classes), "{said:?}");
         // Of runs of before nothing is known of either.
         let mut before = value;
         before["baselines"]["cca"]
@@ -647,5 +660,42 @@ mod tests {
         let before: CrossResults = serde_json::from_value(before).unwrap();
         assert!(before.per_draw[0].selections.is_empty());
         assert_eq!(before.baselines[&CrossRow::Start].directions, None);
+    }
+
+    #[test]
+    fn what_is_the_same_does_not_help() {
+        let of = |gain: f64| {
+            let summary = summary(&[run([1.0, 1.0], [1.0, 1.0])], &["x".into(), "y".into()]);
+            let estimate = Estimate {
+                value: gain,
+                low: gain - 1e-9,
+                high: gain + 1e-9,
+            };
+            let by = BTreeMap::from([(MEAN.to_owned(), estimate)]);
+            let results = CrossResults {
+                baselines: BTreeMap::from([(CrossRow::Start, summary.clone())]),
+                summary,
+                differences: BTreeMap::from([(
+                    CrossRow::Start,
+                    BTreeMap::from([("map50".to_owned(), by)]),
+                )]),
+                verdict: vec![],
+                recipe: "gsph".into(),
+                views: vec!["x".into(), "y".into()],
+                split: SplitKind::Item,
+                parts: BTreeMap::new(),
+                n_queries: BTreeMap::new(),
+                labels_per_class: None,
+                label_fraction: None,
+                seed: 0,
+                per_draw: vec![],
+                classes: vec![],
+            };
+            results.in_words()[1].clone()
+        };
+        assert!(of(1e-8).starts_with("Labels: no clear difference"));
+        assert!(of(-1e-8).starts_with("Labels: no clear difference"));
+        assert!(of(0.01).starts_with("Labels help"));
+        assert!(of(-0.01).starts_with("Labels harm"));
     }
 }
