@@ -243,7 +243,8 @@ mod tests {
     fn labels_less_classes_as_many_as_columns_do_not_turn_the_shrunk_one() {
         // Two classes in 12 columns, apart in the first; 7 rows each are 12 more than classes.
         let noise = |i: usize, j: usize| ((i * 31 + j * 17 + i * j * 7) % 23) as f32 / 23.0;
-        let row = |i: usize, j: usize| noise(i, j) + f32::from(u8::from(j == 0 && i % 2 == 0));
+        let row =
+            |i: usize, j: usize| noise(i, j) + f32::from(u8::from(j == 0 && i.is_multiple_of(2)));
         let x = Array2::from_shape_fn((14, 12), |(i, j)| row(i, j));
         let asked = Array2::from_shape_fn((200, 12), |(i, j)| row(i + 14, j));
         let class: Vec<u32> = (0..14).map(|i| i % 2).collect();

@@ -118,6 +118,9 @@ impl OfDraw {
     }
 }
 
+/// Tested items below which it is said how few they are.
+const FEW_TESTED: usize = 200;
+
 /// Everything measured. The first keys are those of `likewise eval --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CrossResults {
@@ -276,6 +279,13 @@ impl CrossResults {
             "MAP@50 across views {:.3} ({runs}).",
             value(&self.summary)
         ));
+        let tested = self.n_queries.values().min().copied();
+        if let Some(tested) = tested.filter(|&tested| tested < FEW_TESTED) {
+            lines.push(format!(
+                "Only {tested} labeled items are tested, and searched among themselves: among all items MAP@50 may \
+                 be another."
+            ));
+        }
         for (row, what) in [
             (CrossRow::Start, "Labels"),
             (CrossRow::LabelsOnly, "Pseudo-labels"),
@@ -595,7 +605,7 @@ mod tests {
             views: vec!["x".into(), "y".into()],
             split: SplitKind::Item,
             parts: BTreeMap::new(),
-            n_queries: BTreeMap::new(),
+            n_queries: BTreeMap::from([("x_to_y".to_owned(), 120), ("y_to_x".to_owned(), 400)]),
             labels_per_class: None,
             label_fraction: Some(0.1),
             seed: 0,
@@ -630,6 +640,11 @@ mod tests {
             results
         );
         assert_eq!(results.table()[2][0], "gsph");
+        let few = &results.in_words()[1];
+        assert!(
+            few.starts_with("Only 120 labeled items are tested"),
+            "{few}"
+        );
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert_eq!(value["baselines"]["cca"]["directions"], 8);
         assert!(value.get("directions").is_none());
