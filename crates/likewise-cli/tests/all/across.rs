@@ -786,6 +786,8 @@ fn photos_are_found_by_the_texts_that_lie_beside_them() {
             "hist",
             "--view",
             "title:tfidf",
+            "-o",
+            "none",
         ],
         "texts beside them are the column text",
     );

@@ -13,6 +13,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use likewise::{Collection, Monitor};
+use likewise_image::RgbImage;
 use likewise_io::ReadOptions;
 use likewise_study::Recipe;
 use likewise_study::recipe::ModelConfig;
@@ -98,7 +99,8 @@ pub(crate) fn npy_matrix(x: ArrayView2<f32>) -> Vec<u8> {
 
 /// What the commands of the pages read: `items.npz` with the labels of half of the items,
 /// `labels.csv` with those of some more, and `new-items.npy`; `pairs.npz` with two views and all
-/// labels, and `new-images.npy`; `shirts.csv` with a column of text.
+/// labels, and `new-images.npy`; `shirts.csv` with a column of text; `shop/` with photos and texts beside them, and
+/// `letters/` with texts alone.
 pub(crate) fn data(at: &Path) {
     let whole = likewise_io::read(
         likewise_testdata::digits(),
@@ -151,11 +153,31 @@ pub(crate) fn data(at: &Path) {
         format!("id,title,label,size,price\n{shirts}"),
     )
     .unwrap();
+    texts(at);
     let lines = (0..120).map(|i| format!("{i},{}\n", class(i)));
     let lines: String = lines.collect();
     fs::write(at.join("labels.csv"), format!("id,label\n{lines}")).unwrap();
     let new = npy_matrix(x.slice(s![200.., ..]));
     fs::write(at.join("new-items.npy"), new).unwrap();
+}
+
+fn texts(at: &Path) {
+    for i in 0..48_u8 {
+        let kind = ["shirts", "hoses"][usize::from(i % 2)];
+        let [shop, letters] = ["shop", "letters"].map(|folder| at.join(folder).join(kind));
+        for folder in [&shop, &letters] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let color = [200 - i % 2 * 150, 20 + i, 50 + i % 2 * 150];
+        let photo = RgbImage::from_pixel(16, 16, color.into());
+        photo.save(shop.join(format!("{i}.png"))).unwrap();
+        let text = match i % 2 {
+            0 => format!("a red shirt with {} buttons", i % 9),
+            _ => format!("{} yards of garden hose", i % 7),
+        };
+        fs::write(shop.join(format!("{i}.txt")), &text).unwrap();
+        fs::write(letters.join(format!("{i}.txt")), text).unwrap();
+    }
 }
 
 #[test]

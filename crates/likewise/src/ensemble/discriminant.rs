@@ -14,8 +14,8 @@
 //! directions that hardly vary by chance. Of eight views of digits and photographs, 50 columns, ten classes and six labels
 //! a class, the shrunk one names 33 to 97 % right, the plain one 15 to 51 %; with two to twelve labels it is never below.
 //!
-//! **Use it** as one of several that vote; as a learner there is [`Lda`](crate::linear::Lda). With one label a
-//! class nothing varies within, and the nearest class mean wins.
+//! **Use it** as one of several that vote. **Not** as a learner, which [`Lda`](crate::linear::Lda) is, nor with one label a
+//! class: nothing varies within, and the nearest class mean wins.
 //!
 //! Cost: O(n d^2 + d^3).
 //!
