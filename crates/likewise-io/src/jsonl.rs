@@ -1,9 +1,12 @@
 //! One JSON object a line: its keys are the columns of a table.
 //!
 //! A key that a line does not have is missing there, as is null. A list of numbers is a column
-//! a number; other lists and objects below the first level are left out. Never more than one line is held.
+//! a number where it is short, else a view of its own ([`vectors`]); other lists and objects below the
+//! first level are left out. Never more than one line is held.
 
-use std::collections::{HashMap, HashSet};
+mod vectors;
+
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{BufRead, BufReader, Read, Seek};
 
@@ -17,6 +20,7 @@ use crate::number::Progress;
 use crate::options::ReadOptions;
 use crate::table::cells::{Cell, Each, Place, Rows};
 use crate::{Error, Result, table};
+use vectors::{Seen, Vectors};
 
 /// Bytes of the longest line.
 const LONGEST: u64 = 1 << 24;
@@ -26,29 +30,47 @@ const MOST_KEYS: usize = 10_000;
 
 pub(crate) fn shape(input: Input, options: &ReadOptions) -> Result<Shape> {
     options.table.refuse(&["sep", "decimal"], "JSON")?;
-    table::shape(&mut Objects::open(&input, options)?, options)
+    let mut objects = Objects::open(&input, options)?;
+    match Vectors::of(&objects, options)? {
+        Some(vectors) => vectors.shape(&mut objects),
+        None => table::shape(&mut objects, options),
+    }
 }
 
 pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     options.table.refuse(&["sep", "decimal"], "JSON")?;
-    table::read(&mut Objects::open(&input, options)?, options, monitor)
+    let mut objects = Objects::open(&input, options)?;
+    match Vectors::of(&objects, options)? {
+        Some(vectors) => vectors.read(&mut objects, monitor),
+        None => table::read(&mut objects, options, monitor),
+    }
 }
 
 /// The lines of a file of objects, and the keys of all of them.
 pub(crate) struct Objects<'a> {
     input: &'a Input,
     names: Vec<String>,
+    /// What the lists of each key are.
+    seen: Vec<Seen>,
+    /// Lines that hold something.
+    items: usize,
+    /// Whether lists are none of the cells, for each key; empty: all lists are.
+    apart: Vec<bool>,
 }
 
 impl<'a> Objects<'a> {
-    /// Looks for the keys of all lines, in the order in which they first come.
+    /// Looks for the keys of all lines, in the order in which they first come, and at their lists.
     pub(crate) fn open(input: &'a Input, options: &ReadOptions) -> Result<Self> {
-        let mut names = Vec::new();
-        let mut known: HashSet<String> = HashSet::new();
+        let (mut names, mut seen) = (Vec::new(), Vec::<Seen>::new());
+        let mut known: HashMap<String, usize> = HashMap::new();
+        let mut items = 0;
         let mut budget = Budget::new(options.max_memory);
         lines(input, &Monitor::silent(), |object, place| {
-            for (key, _) in object.0 {
-                if known.contains(&key) {
+            let held = object.0.iter().any(|(_, value)| !value.is_missing());
+            items += usize::from(held);
+            for (key, value) in object.0 {
+                if let Some(&at) = known.get(&key) {
+                    seen[at].see(&value, place);
                     continue;
                 }
                 if names.len() == MOST_KEYS {
@@ -57,9 +79,12 @@ impl<'a> Objects<'a> {
                          in every line"
                     )));
                 }
-                budget.take(2 * (WORD + key.len() as u64))?;
+                budget.take(3 * WORD + size_of::<Seen>() as u64 + 2 * key.len() as u64)?;
+                let mut first = Seen::default();
+                first.see(&value, place);
+                seen.push(first);
                 names.push(key.clone());
-                known.insert(key);
+                known.insert(key, names.len() - 1);
             }
             Ok(())
         })?;
@@ -68,7 +93,13 @@ impl<'a> Objects<'a> {
                 "the file is empty; lines of objects are needed",
             ));
         }
-        Ok(Self { input, names })
+        Ok(Self {
+            input,
+            names,
+            seen,
+            items,
+            apart: Vec::new(),
+        })
     }
 }
 
@@ -95,6 +126,7 @@ impl Rows for Objects<'_> {
                         },
                         Value::Number(number) => Cell::Number(*number),
                         Value::Flag(flag) => Cell::Flag(*flag),
+                        Value::Numbers(_) if self.apart.get(at) == Some(&true) => Cell::Other,
                         Value::Numbers(list) => Cell::Numbers(list),
                         Value::Other => Cell::Other,
                     };
@@ -172,6 +204,16 @@ enum Value {
     Numbers(Vec<f64>),
     /// Another list or an object, which is passed over.
     Other,
+}
+
+impl Value {
+    fn is_missing(&self) -> bool {
+        match self {
+            Self::Missing => true,
+            Self::Text(text) => text.trim().is_empty(),
+            _ => false,
+        }
+    }
 }
 
 impl<'de> Deserialize<'de> for Object {

@@ -15,7 +15,7 @@ use crate::input::{Input, Stream};
 use crate::npy::{self, Element, Header, append_rows, header_bytes, words};
 use crate::number::{Progress, Target, append, reserve};
 use crate::options::{ReadOptions, TableOptions};
-use crate::plan::{Array, Plan};
+use crate::plan::{Array, Plan, Stack};
 use crate::role::Role;
 use crate::{Error, Result};
 use broken::UntilBroken;
@@ -245,12 +245,72 @@ pub(crate) fn read(input: Input, options: &ReadOptions, monitor: &Monitor) -> Re
         for &array in &view.arrays {
             archive.rows(array, &mut progress, &mut values)?;
         }
+        let present = present(&mut archive, view, &mut values)?;
         parts.add_view(&view.name, plan.rows, view.columns, values)?;
+        if let Some(view) = parts.views.last_mut() {
+            view.present = present;
+        }
     }
     plan.read_lists(&mut parts, options, monitor, |array| {
         archive.words_at(array, &mut progress)
     })?;
     Ok(parts)
+}
+
+/// Which items have a view, where a list beside an array of it (`image_present`) says so; the rows of
+/// the others are set to 0, whatever stands there. `None` where all have it.
+///
+/// Fails where the list is not as long as the array, or holds anything but 0 and 1, and where no item
+/// has the view.
+fn present(archive: &mut Archive, view: &Stack, values: &mut [f32]) -> Result<Option<Vec<bool>>> {
+    let mut all = Vec::new();
+    for &array in &view.arrays {
+        let Member { name, header, .. } = &archive.members[array];
+        let rows = header.matrix().map_or(0, |(rows, _)| rows);
+        let list = format!("{name}_present");
+        let is = |m: &&Member| m.name == list && m.header.shape.len() == 1;
+        let said = archive.members.iter().find(is);
+        match said.and_then(|m| m.header.list()) {
+            None => all.extend(std::iter::repeat_n(true, rows)),
+            Some(length) if length != rows => {
+                return Err(Error::value(format!(
+                    "array {list} holds {length} values, but {name} has {rows} rows; one an item is \
+                     needed, which says whether it has the view"
+                )));
+            }
+            Some(_) => all.extend(flags(archive, &list)?),
+        }
+    }
+    if !all.contains(&false) {
+        return Ok(None);
+    }
+    if !all.contains(&true) {
+        return Err(Error::value(format!(
+            "no item has the view {0}: {0}_present is 0 for all of them; leave the view out",
+            view.name
+        )));
+    }
+    for (row, has) in values.chunks_exact_mut(view.columns.max(1)).zip(&all) {
+        if !has {
+            row.fill(0.0);
+        }
+    }
+    Ok(Some(all))
+}
+
+/// A list of bools, or of 0 and 1.
+fn flags(archive: &mut Archive, name: &str) -> Result<Vec<bool>> {
+    let numbers: Vec<f32> = archive.numbers(name)?;
+    let flag = |(row, number): (usize, f32)| {
+        let is = |value: f32| number.to_bits() == value.to_bits();
+        if is(1.0) || is(0.0) {
+            return Ok(is(1.0));
+        }
+        Err(Error::value(format!(
+            "array {name}, row {row}: {number} is neither 0 nor 1, which say whether an item has the view"
+        )))
+    };
+    numbers.into_iter().enumerate().map(flag).collect()
 }
 
 /// The labels in an archive, with their class names.
@@ -418,5 +478,59 @@ impl<W: Write + Seek> Writer<W> {
     pub(crate) fn finish(self) -> Result<()> {
         self.zip.finish()?.flush()?;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use ndarray::array;
+
+    use super::*;
+    use crate::{Form, read_bytes};
+
+    /// Three items with two views, of which the image of the second is NaN.
+    fn with_present(descr: &str, present: &[u8]) -> Result<likewise::Collection> {
+        let mut bytes = Cursor::new(Vec::new());
+        let mut archive = Writer::new(&mut bytes);
+        let image = [1.0, 2.0, f32::NAN, f32::NAN, 5.0, 6.0];
+        archive.numbers("image", "<f4", &[3, 2], image, f32::to_le_bytes)?;
+        archive.numbers("text", "<f4", &[3, 1], [7.0_f32; 3], f32::to_le_bytes)?;
+        let shape = [present.len()];
+        let values = present.iter().copied();
+        archive.numbers("image_present", descr, &shape, values, |value| [value])?;
+        archive.finish()?;
+        read_bytes(Form::Npz, bytes.get_ref(), &ReadOptions::default())
+    }
+
+    #[test]
+    fn a_list_says_which_items_have_a_view() {
+        for descr in ["|u1", "|b1"] {
+            let all = with_present(descr, &[1, 0, 1]).unwrap();
+            let image = all.view(Some("image")).unwrap();
+            assert_eq!(image.matrix, array![[1.0, 2.0], [0.0, 0.0], [5.0, 6.0]]);
+            assert_eq!(image.present, Some(vec![true, false, true]));
+            assert_eq!(all.view(Some("text")).unwrap().present, None);
+            assert_eq!(all.views().len(), 2);
+        }
+        // What an item has is looked at.
+        let said = with_present("|b1", &[1, 1, 1]).unwrap_err().to_string();
+        assert!(said.contains("view image"), "{said}");
+        for (present, said) in [
+            (
+                &[1, 0][..],
+                "array image_present holds 2 values, but image has 3 rows",
+            ),
+            (&[1, 0, 1, 1], "holds 4 values"),
+            (
+                &[1, 2, 0],
+                "array image_present, row 1: 2 is neither 0 nor 1",
+            ),
+            (&[0, 0, 0], "no item has the view image"),
+        ] {
+            let e = with_present("|u1", present).unwrap_err().to_string();
+            assert!(e.contains(said), "{e}");
+        }
     }
 }

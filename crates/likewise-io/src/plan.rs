@@ -33,9 +33,12 @@ impl Array {
             }
             Role::Label => "take whole numbers, or words as with .astype(str)",
             Role::Id | Role::Split | Role::Classes => "take words, as with .astype(str)",
-            Role::Category | Role::Index | Role::SpareId | Role::Dropped | Role::Feature => {
-                return Ok(());
-            }
+            Role::Category
+            | Role::Index
+            | Role::SpareId
+            | Role::Dropped
+            | Role::Apart
+            | Role::Feature => return Ok(()),
         };
         Err(Error::value(format!(
             "array {} ({}) is not a list of numbers or words, though its name says {}; \

@@ -23,6 +23,8 @@ pub(crate) enum Role {
     SpareId,
     /// Left out because somebody said so.
     Dropped,
+    /// None of the features: a view of its own, or beside one that is read alone.
+    Apart,
     Feature,
 }
 

@@ -794,6 +794,58 @@ fn photos_are_found_by_the_texts_that_lie_beside_them() {
 }
 
 #[test]
+fn lines_with_two_lists_of_numbers_are_two_views() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let (image, text) = (view(9, 1), view(8, 2));
+    let row = |x: &Array2<f32>, i: usize| format!("{:?}", x.row(i).to_vec());
+    let line = |i: usize| {
+        // Some have no text, others no image: the key is not there, or null.
+        let text = match i % 10 {
+            7 => String::new(),
+            _ => format!(",\"text\":{}", row(&text, i)),
+        };
+        let image = match i % 15 {
+            4 => "null".to_owned(),
+            _ => row(&image, i),
+        };
+        let class = i % 3;
+        format!("{{\"id\":\"i{i}\",\"label\":\"c{class}\",\"image\":{image}{text}}}\n")
+    };
+    let lines: String = (0..N).map(line).collect();
+    fs::write(at.join("two.jsonl"), lines).unwrap();
+    let fit = |out: &'static str, second: &'static str| {
+        let views = ["--view", "image", "--view", second];
+        let fit = ["fit", "two.jsonl", "--recipe", "gsph", "-q", "-o", out];
+        [&fit[..], &views, &["--json"]].concat()
+    };
+    let results = json(&succeeds(at, &fit("run", "text")));
+    let mean = results["map50"]["mean"].as_f64().unwrap();
+    assert!(mean > 0.5, "{results}");
+    refused(at, &fit("none", "sound"), "no view \"sound\"");
+
+    let found = |more: &[&str]| {
+        let search = ["search", "run", "-k", "20", "--json"];
+        json(&succeeds(at, &[&search[..], more].concat()))
+    };
+    let by_id = found(&["--id", "i0", "--from", "image", "--to", "text"]);
+    let hits = by_id[0]["hits"].as_array().unwrap();
+    assert_eq!(hits.len(), 20, "{by_id}");
+    let lacks_text = |hit: &Value| hit["id"].as_str().unwrap().ends_with('7');
+    assert!(!hits.iter().any(lacks_text), "{by_id}");
+    refused(
+        at,
+        &["search", "run", "--id", "i4", "--from", "image"],
+        "i4 has no view image",
+    );
+    // A file of that view alone asks as well.
+    let asks = format!("{{\"id\":\"q\",\"image\":{}}}\n", row(&image, 0));
+    fs::write(at.join("asks.jsonl"), asks).unwrap();
+    let by_file = found(&["--query", "asks.jsonl", "--from", "image"]);
+    assert_eq!(by_file[0]["hits"], by_id[0]["hits"]);
+}
+
+#[test]
 fn a_folder_of_texts_is_data() {
     let folder = tempfile::tempdir().unwrap();
     let at = folder.path();

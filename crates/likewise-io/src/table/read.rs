@@ -6,8 +6,8 @@ use super::cells::{Rows, elsewhere};
 use super::decide::{self, Decided, decide};
 use super::features::{self, By, Read};
 use super::lists::Lists;
-use super::survey::Survey;
-use super::tell::tell;
+use super::survey::{Survey, is_blank, word};
+use super::tell::{tell, tell_numbers, why};
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::doubts::Doubts;
@@ -15,7 +15,17 @@ use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, unnamed};
 use crate::suspects::Suspect;
+use crate::words::Words;
 use crate::{Error, Result};
+
+/// What stands in a table beside its features.
+#[derive(Debug, Default)]
+pub(crate) struct Beside {
+    /// Names of the columns that are views of their own, so none of the features.
+    pub(crate) views: Vec<String>,
+    /// Whether the other columns may be no features at all.
+    pub(crate) may_lack: bool,
+}
 
 /// Names of the columns: those without one are told by their place. The first of them is none where
 /// the fitted table has no feature of that name.
@@ -54,6 +64,7 @@ struct Plan {
 fn plan(
     rows: &mut dyn Rows,
     options: &ReadOptions,
+    beside: &Beside,
     budget: &mut Budget,
     monitor: &Monitor,
 ) -> Result<Plan> {
@@ -61,6 +72,11 @@ fn plan(
     let Some(layout) = &options.layout else {
         let mut roles = Role::of_columns(&borrowed(&names), &options.table)
             .map_err(|e| e.with(&elsewhere(rows)))?;
+        for (name, role) in names.iter().zip(&mut roles) {
+            if beside.views.contains(name) {
+                *role = Role::Apart;
+            }
+        }
         let mut doubts = Doubts::of(&names, &roles, options);
         let survey = Survey::of(rows, &roles, &mut doubts, budget, monitor)?;
         doubts.settle(&mut names, &mut roles, &options.table);
@@ -117,6 +133,21 @@ fn plan(
     })
 }
 
+/// What is asked of a table that is read as another one was: its ids and labels stand where they
+/// stood there.
+pub(crate) fn asked_by(layout: &Layout, names: &[&str], asked: &TableOptions) -> TableOptions {
+    // What a query need not have is looked for, not asked for.
+    let there = |asked: &Option<String>, own: &Option<String>| {
+        let own = own.clone().filter(|name| names.contains(&name.as_str()));
+        asked.clone().or(own)
+    };
+    TableOptions {
+        id_column: there(&asked.id_column, &layout.id),
+        label_column: there(&asked.label_column, &layout.label),
+        ..TableOptions::default()
+    }
+}
+
 /// Roles of the columns of a table that is read as another one was, and the places of those that
 /// became features. Fails where one of these is missing, with its name.
 fn roles_by(
@@ -125,17 +156,7 @@ fn roles_by(
     options: &ReadOptions,
 ) -> Result<(Vec<Role>, Vec<usize>)> {
     let all = borrowed(names);
-    // What a query need not have is looked for, not asked for.
-    let there = |asked: &Option<String>, own: &Option<String>| {
-        let own = own.clone().filter(|name| all.contains(&name.as_str()));
-        asked.clone().or(own)
-    };
-    let asked = TableOptions {
-        id_column: there(&options.table.id_column, &layout.id),
-        label_column: there(&options.table.label_column, &layout.label),
-        ..TableOptions::default()
-    };
-    let mut roles = Role::of_columns(&all, &asked)?;
+    let mut roles = Role::of_columns(&all, &asked_by(layout, &all, &options.table))?;
     let mut places = Vec::new();
     for column in &layout.columns {
         let place = all.iter().position(|name| *name == column.name);
@@ -155,10 +176,19 @@ fn roles_by(
 
 /// What [`read`] would read. One pass over the table.
 pub(crate) fn shape(rows: &mut dyn Rows, options: &ReadOptions) -> Result<Shape> {
+    shape_beside(rows, options, &Beside::default())
+}
+
+/// What [`read_beside`] would read; without features they have no dimension. One pass over the table.
+pub(crate) fn shape_beside(
+    rows: &mut dyn Rows,
+    options: &ReadOptions,
+    beside: &Beside,
+) -> Result<Shape> {
     let mut budget = Budget::new(options.max_memory);
     let (mut rows, asked) = Lists::of(rows, options, &mut budget)?;
-    let options = &asked;
-    let plan = plan(&mut rows, options, &mut budget, &Monitor::silent())?;
+    let silent = Monitor::silent();
+    let plan = plan(&mut rows, &asked, beside, &mut budget, &silent)?;
     let dimensions = plan.decided.layout.dimensions();
     Ok(Shape::one("features", plan.rows, dimensions))
 }
@@ -169,6 +199,75 @@ pub(crate) fn shape(rows: &mut dyn Rows, options: &ReadOptions) -> Result<Shape>
 /// hundred words of each column.
 pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor) -> Result<Parts> {
     options.choose(&["features"])?;
+    read_beside(rows, options, &Beside::default(), monitor)
+}
+
+/// Reads the ids, labels and split of a table alone. One pass over it.
+pub(crate) fn words(
+    rows: &mut dyn Rows,
+    options: &ReadOptions,
+    monitor: &Monitor,
+) -> Result<Parts> {
+    let names = names(rows, None);
+    let asked = match &options.layout {
+        Some(layout) => asked_by(layout, &borrowed(&names), &options.table),
+        None => TableOptions {
+            columns: Vec::new(),
+            ..options.table.clone()
+        },
+    };
+    let roles = Role::of_columns(&borrowed(&names), &asked);
+    let mut roles = roles.map_err(|e| e.with(&elsewhere(rows)))?;
+    for role in &mut roles {
+        if matches!(role, Role::Feature | Role::Index) {
+            *role = Role::Apart;
+        }
+    }
+    let mut words = Words::of(rows.counted());
+    let budget = Budget::new(options.max_memory);
+    let (skips, mut items) = (rows.skips_blank(), 0);
+    rows.each(monitor, &mut |place, cells| {
+        if skips && is_blank(cells) {
+            return Ok(());
+        }
+        items += 1;
+        for (cell, &role) in cells.iter().zip(&roles) {
+            if matches!(role, Role::Id | Role::Label | Role::Split) {
+                let word = word(cell);
+                words.take(role, word.as_deref().unwrap_or(""), place.number)?;
+            }
+        }
+        budget.check(words.bytes)
+    })?;
+    tell_numbers((&names, &roles), items, &[], options, monitor);
+    let mut parts = Parts::default();
+    words.remark(monitor);
+    words.give(&names, &roles, &mut parts, options, monitor)?;
+    Ok(parts)
+}
+
+/// That no column is a feature, and why.
+fn no_features(names: &[String], left: &[(String, String)], rows: &dyn Rows) -> Error {
+    let left: Vec<String> = (left.iter())
+        .map(|(name, why)| format!("\"{name}\" ({why})"))
+        .collect();
+    Error::value(format!(
+        "no columns of numbers or categories; the columns are: {}{}{}{}",
+        names.join(", "),
+        if left.is_empty() { "" } else { "; left out: " },
+        left.join(", "),
+        elsewhere(rows)
+    ))
+}
+
+/// As [`read`], of a table of which some columns are views of their own, whatever view is asked for.
+/// Without features where these may lack.
+pub(crate) fn read_beside(
+    rows: &mut dyn Rows,
+    options: &ReadOptions,
+    beside: &Beside,
+    monitor: &Monitor,
+) -> Result<Parts> {
     let mut budget = Budget::new(options.max_memory);
     let (mut rows, asked) = Lists::of(rows, options, &mut budget)?;
     let (rows, options) = (&mut rows, &asked);
@@ -179,19 +278,16 @@ pub(crate) fn read(rows: &mut dyn Rows, options: &ReadOptions, monitor: &Monitor
         fitted,
         rows: counted,
         warnings,
-    } = plan(rows, options, &mut budget, monitor)?;
+    } = plan(rows, options, beside, &mut budget, monitor)?;
     let width = decided.layout.dimensions();
     if width == 0 {
-        let left: Vec<String> = (decided.left.iter())
-            .map(|(name, why)| format!("\"{name}\" ({why})"))
-            .collect();
-        return Err(Error::value(format!(
-            "no columns of numbers or categories; the columns are: {}{}{}{}",
-            names.join(", "),
-            if left.is_empty() { "" } else { "; left out: " },
-            left.join(", "),
-            elsewhere(rows)
-        )));
+        if !beside.may_lack {
+            return Err(no_features(&names, &decided.left, rows));
+        }
+        if !decided.left.is_empty() {
+            monitor.remark(format!("left out: {}", why(&decided.left).join(", ")));
+        }
+        return words(rows, options, monitor);
     }
     budget.items(counted)?;
     let by = By {

@@ -184,7 +184,7 @@ fn whole(cell: &Cell) -> Option<i64> {
 }
 
 /// Whether a row holds nothing at all, as below what was deleted in a spreadsheet.
-pub(super) fn is_blank(cells: &[Cell]) -> bool {
+pub(crate) fn is_blank(cells: &[Cell]) -> bool {
     let blank = |cell: &Cell| match cell {
         Cell::Missing => true,
         Cell::Text(text) => text.is_empty(),
