@@ -99,7 +99,7 @@ pub(crate) fn npy_matrix(x: ArrayView2<f32>) -> Vec<u8> {
 
 /// What the commands of the pages read: `items.npz` with the labels of half of the items,
 /// `labels.csv` with those of some more, and `new-items.npy`; `pairs.npz` with two views and all
-/// labels, and `new-images.npy`; `shirts.csv` with a column of text; `shop/` with photos and texts beside them, and
+/// labels, and `new-images.npy`; `shirts.csv` with a column of text; `catalogue/` with photos and texts beside them, and
 /// `letters/` with texts alone.
 pub(crate) fn data(at: &Path) {
     let whole = likewise_io::read(
@@ -164,7 +164,7 @@ pub(crate) fn data(at: &Path) {
 fn texts(at: &Path) {
     for i in 0..48_u8 {
         let kind = ["shirts", "hoses"][usize::from(i % 2)];
-        let [shop, letters] = ["shop", "letters"].map(|folder| at.join(folder).join(kind));
+        let [shop, letters] = ["catalogue", "letters"].map(|folder| at.join(folder).join(kind));
         for folder in [&shop, &letters] {
             fs::create_dir_all(folder).unwrap();
         }
