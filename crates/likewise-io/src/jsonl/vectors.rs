@@ -3,7 +3,7 @@
 
 use likewise::Monitor;
 
-use super::{Objects, Value};
+use super::objects::{LEAST, Objects};
 use crate::assemble::{Parts, Shape};
 use crate::budget::Budget;
 use crate::layout::{Layout, Missing};
@@ -14,66 +14,8 @@ use crate::table::cells::{Cell, Place, Rows};
 use crate::table::{self, Beside};
 use crate::{Error, Result};
 
-/// Numbers from which on the lists of a key are a view; shorter ones are columns of the table.
-const LEAST: usize = 8;
-
 /// The view that all other columns are.
 const FEATURES: &str = "features";
-
-/// The values of a key, as far as they are lists of numbers.
-#[derive(Debug, Default)]
-pub(super) struct Seen {
-    /// Where the first list stands, and how long it is.
-    first: Option<(Place, usize)>,
-    /// The same of the first list of another length.
-    other: Option<(Place, usize)>,
-    longest: usize,
-    /// Where the first value stands that is no such list.
-    odd: Option<Place>,
-}
-
-impl Seen {
-    pub(super) fn see(&mut self, value: &Value, place: Place) {
-        let Value::Numbers(list) = value else {
-            if !value.is_missing() {
-                self.odd.get_or_insert(place);
-            }
-            return;
-        };
-        let own = list.len();
-        self.longest = self.longest.max(own);
-        let (_, length) = *self.first.get_or_insert((place, own));
-        if own != length {
-            self.other.get_or_insert((place, own));
-        }
-    }
-
-    /// The length of the lists, where they are a view.
-    fn width(&self) -> Option<usize> {
-        let alike = self.other.is_none() && self.odd.is_none();
-        let (_, length) = self.first.filter(|_| alike)?;
-        (length >= LEAST).then_some(length)
-    }
-
-    /// Fails where lists that could be a view are not all as long; where the view is asked for by its
-    /// name also where something else stands among them.
-    fn check(&self, key: &str, by_name: bool) -> Result<()> {
-        let Some((first, length)) = self.first.filter(|_| self.longest >= LEAST) else {
-            return Ok(());
-        };
-        match (self.odd, self.other) {
-            (Some(odd), _) if by_name => Err(Error::value(format!(
-                "{odd}, key \"{key}\": no list of numbers, as there is one in {first}; write one, or null \
-                 for an item without it"
-            ))),
-            (None, Some((place, own))) => Err(Error::value(format!(
-                "{place}, key \"{key}\": a list of {own} numbers, but the one in {first} has {length}; \
-                 all must be as long, or null; or leave the key out with `drop`"
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
 
 /// What is read of the columns that are no views of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
