@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use likewise::Collection;
+use likewise::code::nearest_to_real;
 use likewise::cross::{Embedding, NamedModel};
 use likewise_image::Vocabulary;
 use likewise_io::Layout;
 use likewise_io::items::ItemRow;
 use likewise_nn::cross::Learner;
-use ndarray::Axis;
+use ndarray::{Array2, ArrayView2, Axis};
 
 use crate::environment::{Environment, today};
 use crate::estimate::Estimate;
@@ -88,6 +89,8 @@ impl Asked {
             draws: self.draws.map_or(DRAWS, NonZeroUsize::get),
             seed: self.seed,
             nmi: false,
+            // Who asked for no test gets a model of all labels.
+            refit: self.split.is_none() && collection.split.is_none() && !hides,
             ..Protocol::default()
         })
     }
@@ -245,6 +248,9 @@ pub struct Way {
     pub from: Option<String>,
     /// The view that is searched.
     pub to: Option<String>,
+    /// Whether the numbers behind the bits of what asks are compared with codes, in place of its bits: fewer items are
+    /// equally near.
+    pub asymmetric: bool,
 }
 
 impl Way {
@@ -305,24 +311,39 @@ pub fn search(
         .learner
         .cross()
         .is_some_and(Learner::gives_bits);
+    if way.asymmetric && !bits {
+        return Err(usage(format!(
+            "`asymmetric` compares numbers with codes, and {} gives no codes; leave it out",
+            config.recipe.name
+        )));
+    }
     let bits = bits.then(|| model.views()[from].encoder.output_dim());
     let items = run.items()?;
+    let asks = Encoding {
+        run,
+        model: &model,
+        from,
+        asymmetric: way.asymmetric,
+    };
     let Asking {
         names,
         rows: queries,
         item,
     } = match ask {
-        Ask::Text(text) => ask_by_text(&model, from, text)?,
-        Ask::Query(Query::Id(id)) => ask_by_item(run, &items, (from, bits), id)?,
+        Ask::Text(text) => asks.text(text)?,
+        Ask::Query(Query::Id(id)) => asks.item(&items, bits, id)?,
         Ask::Query(Query::Data(source)) if model.views()[from].text.is_some() => {
-            ask_by_texts(run, &model, from, source, at)?
+            asks.texts(source, at)?
         }
-        Ask::Query(Query::Data(source)) => ask_by_rows(run, &model, from, source, at)?,
+        Ask::Query(Query::Data(source)) => asks.rows(source, at)?,
     };
     let own = item.filter(|_| from == to);
     let (searched, rows) = run.view(to, &items, bits)?;
-    let wanted = k.min(searched.len()) + usize::from(own.is_some());
-    let near = nearest_items(&queries, &rows, wanted.min(searched.len()), at.monitor)?;
+    let wanted = (k.min(searched.len()) + usize::from(own.is_some())).min(searched.len());
+    let near = match &queries {
+        Queries::Numbers(numbers) => nearest_codes(numbers.view(), &rows, wanted, at)?,
+        Queries::Embedded(queries) => nearest_items(queries, &rows, wanted, at.monitor)?,
+    };
     let answer = |(query, near): (String, Vec<(usize, f32)>)| {
         let hits = near
             .into_iter()
@@ -337,106 +358,155 @@ pub fn search(
     Ok(names.into_iter().zip(near).map(answer).collect())
 }
 
+/// The codes that are nearest to the numbers of each query, with the share of these, by their size, whose sign is
+/// that of the bit.
+fn nearest_codes(
+    queries: ArrayView2<f32>,
+    searched: &Embedding,
+    k: usize,
+    at: &Environment,
+) -> Result<Vec<Vec<(usize, f32)>>> {
+    let Embedding::Bits(codes) = searched else {
+        return Err(failed("the run has no codes; fit again"));
+    };
+    let found = nearest_to_real(queries, codes, k, at.monitor)?;
+    let of_query = |q: usize| {
+        let all: f32 = queries.row(q).iter().map(|v| v.abs()).sum();
+        let share = |product: f32| {
+            // Sums of both round apart.
+            let product = product / all.max(f32::MIN_POSITIVE);
+            f32::midpoint(1.0, product.clamp(-1.0, 1.0))
+        };
+        let places = found.indices.row(q).to_vec().into_iter();
+        let near = places.zip(found.similarities.row(q).to_vec());
+        near.map(|(place, product)| (place as usize, share(product)))
+            .collect()
+    };
+    Ok((0..queries.nrows()).map(of_query).collect())
+}
+
 /// What asks, as a view of the run has it.
 struct Asking {
     /// A name of each query.
     names: Vec<String>,
-    rows: Embedding,
+    rows: Queries,
     /// The item of the run that asks, where it is one.
     item: Option<usize>,
 }
 
-/// A text asks. Fails where none of it was in the texts that the run was fitted on.
-fn ask_by_text(model: &NamedModel, from: usize, text: &str) -> Result<Asking> {
-    if let Some(reader) = &model.views()[from].text
-        && reader.rows(&[text]).iter().all(|value| *value == 0.0)
-    {
-        return Err(usage(
-            "nothing of this text is in the texts that the run was fitted on, so it finds nothing; \
-             ask with other words",
-        ));
-    }
-    Ok(Asking {
-        rows: model.encode_texts(from, &[text])?,
-        names: vec![text.to_owned()],
-        item: None,
-    })
+enum Queries {
+    /// In the space of all views.
+    Embedded(Embedding),
+    /// The numbers behind bits.
+    Numbers(Array2<f32>),
 }
 
-/// An item of the run asks. Fails where there is none of this id, or it lacks the view.
-fn ask_by_item(
-    run: &AcrossFolder,
-    items: &[ItemRow],
-    (from, bits): (usize, Option<usize>),
-    id: &str,
-) -> Result<Asking> {
-    let item = row_of(id, items, "run")?;
-    let (of, rows) = run.view(from, items, bits)?;
-    let place = of.binary_search(&item).map_err(|_| {
-        failed(format!(
-            "the item {id} has no view {}, so it cannot ask from there",
-            run.views()[from]
-        ))
-    })?;
-    Ok(Asking {
-        names: vec![id.to_owned()],
-        rows: one(&rows, place),
-        item: Some(item),
-    })
-}
-
-/// The texts of data ask; items without one are left out, with a warning.
-fn ask_by_texts(
-    run: &AcrossFolder,
-    model: &NamedModel,
+/// How what asks comes to be in the space of all views.
+struct Encoding<'a> {
+    run: &'a AcrossFolder,
+    model: &'a NamedModel,
     from: usize,
-    source: &Source,
-    at: &Environment,
-) -> Result<Asking> {
-    let name = &run.views()[from];
-    let texts = source.texts(name)?;
-    let all = texts.len();
-    let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
-    let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
-    if ids.len() < all {
-        at.monitor.warn(format!(
-            "{} of {all} items have no view {name} and are left out",
-            all - ids.len()
-        ));
-    }
-    Ok(Asking {
-        names: ids,
-        rows: model.encode_texts(from, &texts)?,
-        item: None,
-    })
+    asymmetric: bool,
 }
 
-/// The rows of data ask. Fails where these have no such view, or other columns.
-fn ask_by_rows(
-    run: &AcrossFolder,
-    model: &NamedModel,
-    from: usize,
-    source: &Source,
-    at: &Environment,
-) -> Result<Asking> {
-    let source = run.folder().as_fitted(source)?;
-    let collection = source.load(at)?;
-    let name = &run.views()[from];
-    let view = collection.view(Some(name));
-    // A file of that view alone may call it otherwise.
-    let view = match view {
-        Err(_) if collection.views().len() == 1 => collection.view(None),
-        found => found,
-    };
-    let place = source.path().display();
-    let view = view.map_err(|e| e.within(place.to_string()))?.name.clone();
-    let (asks, view) = source::with_view(collection, Some(&view), at.monitor)?;
-    let rows = model.encode(from, asks.view(Some(&view))?.matrix.view());
-    Ok(Asking {
-        names: asks.ids().to_vec(),
-        rows: rows.map_err(|e| e.within(place))?,
-        item: None,
-    })
+impl Encoding<'_> {
+    fn encode(&self, rows: ArrayView2<f32>) -> Result<Queries> {
+        Ok(if self.asymmetric {
+            Queries::Numbers(self.model.scores(self.from, rows)?)
+        } else {
+            Queries::Embedded(self.model.encode(self.from, rows)?)
+        })
+    }
+
+    /// A text asks. Fails where none of it was in the texts that the run was fitted on.
+    fn text(&self, text: &str) -> Result<Asking> {
+        let rows = self.model.rows_of_texts(self.from, &[text])?;
+        if rows.iter().all(|value| *value == 0.0) {
+            return Err(usage(
+                "nothing of this text is in the texts that the run was fitted on, so it finds nothing; \
+                 ask with other words",
+            ));
+        }
+        Ok(Asking {
+            rows: self.encode(rows.view())?,
+            names: vec![text.to_owned()],
+            item: None,
+        })
+    }
+
+    /// An item of the run asks. Fails where there is none of this id, or it lacks the view.
+    fn item(&self, items: &[ItemRow], bits: Option<usize>, id: &str) -> Result<Asking> {
+        let (run, from) = (self.run, self.from);
+        if self.asymmetric {
+            return Err(usage(
+                "`asymmetric` needs the numbers of what asks, and the run keeps the codes of its items alone; ask \
+                 with `query FILE`",
+            ));
+        }
+        let item = row_of(id, items, "run")?;
+        let (of, rows) = run.view(from, items, bits)?;
+        let place = of.binary_search(&item).map_err(|_| {
+            failed(format!(
+                "the item {id} has no view {}, so it cannot ask from there",
+                run.views()[from]
+            ))
+        })?;
+        Ok(Asking {
+            names: vec![id.to_owned()],
+            rows: Queries::Embedded(one(&rows, place)),
+            item: Some(item),
+        })
+    }
+
+    /// The texts of data ask; items without one are left out, with a warning.
+    fn texts(&self, source: &Source, at: &Environment) -> Result<Asking> {
+        let name = &self.run.views()[self.from];
+        let texts = source.texts(name)?;
+        let all = texts.len();
+        let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
+        let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
+        if ids.len() < all {
+            at.monitor.warn(format!(
+                "{} of {all} items have no view {name} and are left out",
+                all - ids.len()
+            ));
+        }
+        let rows = self.model.rows_of_texts(self.from, &texts)?;
+        Ok(Asking {
+            names: ids,
+            rows: self.encode(rows.view())?,
+            item: None,
+        })
+    }
+
+    /// The rows of data ask. Fails where these have no such view, or other columns.
+    fn rows(&self, source: &Source, at: &Environment) -> Result<Asking> {
+        let source = self.run.folder().as_fitted(source)?;
+        let collection = source.load(at)?;
+        let name = &self.run.views()[self.from];
+        let place = source.path().display();
+        let view = collection.view(Some(name));
+        // A file of that view alone may call it otherwise.
+        let view = match view {
+            Err(_) if collection.views().len() == 1 => {
+                let alone = collection.view(None)?;
+                at.monitor.warn(format!(
+                    "{place}: it has no view {name}; its only one, {}, is taken for it",
+                    alone.name
+                ));
+                Ok(alone)
+            }
+            found => found,
+        };
+        let view = view.map_err(|e| e.within(place.to_string()))?.name.clone();
+        let (asks, view) = source::with_view(collection, Some(&view), at.monitor)?;
+        let rows = self.encode(asks.view(Some(&view))?.matrix.view());
+        Ok(Asking {
+            names: asks.ids().to_vec(),
+            rows: rows.map_err(|e| e.within(place))?,
+            item: None,
+        })
+    }
 }
 
 /// What [`search`] will cost.
@@ -464,6 +534,7 @@ mod tests {
         let way = |from: Option<&str>, to: Option<&str>| Way {
             from: from.map(String::from),
             to: to.map(String::from),
+            asymmetric: false,
         };
         assert_eq!(way(Some("image"), None).places(&two).unwrap(), (0, 1));
         assert_eq!(way(None, Some("image")).places(&two).unwrap(), (1, 0));

@@ -258,7 +258,7 @@ pub(crate) fn across(of: &Origin, study: &CrossStudy) -> String {
         card.extend(["- ", &plain::markdown(line), "\n"]);
     }
     card.push_str("\n`model.safetensors` has one encoder a view:\n\n");
-    for (t, view) in study.model.views().iter().enumerate() {
+    for (t, view) in study.kept.model.views().iter().enumerate() {
         let read = match &view.scale {
             Some(_) => format!("x = x {t}.scale`, `"),
             None => String::new(),
@@ -276,7 +276,7 @@ pub(crate) fn across(of: &Origin, study: &CrossStudy) -> String {
         };
         card.extend(["- ", &view.name, ": `", &read, &formula, "`\n"]);
     }
-    let bits = (study.model.views().iter())
+    let bits = (study.kept.model.views().iter())
         .any(|view| !matches!(view.encoder, Encoder::Real(_) | Encoder::Network(_)));
     card.push_str(if bits {
         "\nSimilarity is the share of bits that are the same. "

@@ -24,6 +24,10 @@ const METRICS: [&str; 4] = ["map", "map_at_r", "r_precision", "nmi"];
 /// What searches from one view to another have in place of these.
 const ACROSS: &str = "map50";
 
+fn missed(why: &dyn std::fmt::Display) -> Error {
+    Error::new(ErrorKind::Quality, format!("quality gate missed: {why}"))
+}
+
 impl FromStr for Gate {
     type Err = String;
 
@@ -124,6 +128,12 @@ impl Gate {
 
     /// The value of the metric across views. Fails if there is none.
     pub fn value_across(&self, summary: &CrossSummary) -> Result<f64> {
+        if summary.map50.is_empty() {
+            return Err(missed(&format!(
+                "gate {}: nothing was measured, since no class has labels to spare for a test",
+                self.metric
+            )));
+        }
         let of = match self.metric.split_once('@') {
             Some(("recall", k)) => summary.recall.get(k),
             None if self.metric == ACROSS => Some(&summary.map50),
@@ -142,11 +152,10 @@ impl Gate {
     }
 
     fn judge(&self, value: Result<f64>) -> Result<()> {
-        let missed = |e: Error| {
-            let message = format!("quality gate missed: {e}");
-            Error::new(ErrorKind::Quality, message)
-        };
-        let value = value.map_err(missed)?;
+        let value = value.map_err(|e| match e.kind() {
+            ErrorKind::Quality => e,
+            _ => missed(&e),
+        })?;
         if value < self.least {
             return Err(Error::new(
                 ErrorKind::Quality,

@@ -99,10 +99,14 @@ impl Request {
             Asked::Id(id) => Opened::Query(Query::Id(id.clone())),
             Asked::Data(data) => Opened::Query(Query::Data(Box::new(data.open()?))),
         };
-        let ways = [("from", &self.way.from), ("to", &self.way.to)];
+        let ways = [
+            ("from", self.way.from.is_some()),
+            ("to", self.way.to.is_some()),
+            ("asymmetric", self.way.asymmetric),
+        ];
         // What is no run is said as such by who opens it.
         let is_known = RunFolder::is_run(&self.run) || IndexFolder::is_one(&self.run);
-        match ways.iter().find(|(_, view)| view.is_some()) {
+        match ways.iter().find(|(_, given)| *given) {
             Some((way, _)) if is_known && !is_across => Err(usage(format!(
                 "`{way}` goes with a run across views, and {run} is none; leave it out"
             ))),

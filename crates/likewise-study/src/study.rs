@@ -44,8 +44,8 @@ pub(crate) use auto::{MOST as MOST_TO_CHOOSE_BY, has_chosen};
 pub use bench::Bench;
 pub use columns::ColumnName;
 pub use cross::{
-    ByDirection, CrossClass, CrossPlan, CrossResults, CrossRow, CrossStudy, CrossSummary, Embedded,
-    OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
+    ByDirection, CrossClass, CrossKept, CrossPlan, CrossResults, CrossRow, CrossStudy,
+    CrossSummary, Embedded, OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
 };
 pub(crate) use cross::{CrossCell, nearest_items, select_items};
 pub use draw::Measured;

@@ -35,6 +35,10 @@ pub(crate) struct Search {
     /// In a run across views: the view that is searched. Of two, the other one.
     #[arg(long, value_name = "VIEW")]
     pub(crate) to: Option<String>,
+    /// In a run across views that has codes: compare the numbers behind the bits of what asks with them, so that
+    /// fewer items are equally near.
+    #[arg(long)]
+    pub(crate) asymmetric: bool,
     /// Answers a query.
     #[arg(short, default_value_t = 10, value_name = "K")]
     pub(crate) k: usize,

@@ -13,11 +13,11 @@ pub(super) fn tell(study: &CrossStudy, out: &Path) -> Result<(), Failure> {
     output::line(format!(
         "{}: model, {} of {} views, report.html",
         out.display(),
-        match study.embedded.rows[0] {
+        match study.kept.embedded.rows[0] {
             Embedding::Bits(_) => "codes",
             Embedding::Real(_) => "embeddings",
         },
-        study.embedded.rows.len()
+        study.kept.embedded.rows.len()
     ))
 }
 

@@ -17,6 +17,7 @@ pub(crate) fn run(args: &Search, at: &Context) -> Result<(), Failure> {
         way: Way {
             from: args.from.clone(),
             to: args.to.clone(),
+            asymmetric: args.asymmetric,
         },
         k: args.k,
         exact: args.exact,

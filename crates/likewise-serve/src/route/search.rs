@@ -159,6 +159,7 @@ fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> An
     let way = Way {
         from: search.from.clone(),
         to: search.to.clone(),
+        asymmetric: false,
     };
     let mut hits = match &open.of {
         Of::One(_) if way != Way::default() => {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 use std::time::Instant;
 
+use likewise::Collection;
+
 use super::choose::limit_neighbors;
 use super::request::{Outcome, Request, check_apart, of_other_data};
 use crate::across::{self, Job};
@@ -82,6 +84,7 @@ impl Request {
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
+        check_rows(&source, &collection, &views, &texts)?;
         let asked = self.asked_across();
         let named = self.views.join("+");
         let mut digest = source.digest()?;
@@ -175,6 +178,26 @@ impl Request {
         let measured = Protocol::default().ks;
         let check = |gate: &crate::gate::Gate| gate.measured_across(&measured);
         self.gates.iter().try_for_each(check)
+    }
+}
+
+/// Fails on a view that is not there as rows of numbers, but as a column of text.
+fn check_rows(
+    source: &Source,
+    collection: &Collection,
+    views: &[String],
+    texts: &[Column],
+) -> Result<()> {
+    let is_text = |name: &str| texts.iter().any(|column| column.name == name);
+    let mut missing = views.iter().filter(|name| {
+        !is_text(name) && collection.view(Some(name)).is_err() && source.texts(name).is_ok()
+    });
+    match missing.next() {
+        Some(name) => Err(usage(format!(
+            "{}: {name} is a column of text; as a view it is {name}{TEXT}",
+            source.path().display()
+        ))),
+        None => Ok(()),
     }
 }
 

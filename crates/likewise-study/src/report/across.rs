@@ -170,8 +170,10 @@ fn ask(
     monitor: &Monitor,
 ) -> Result<Vec<Asked>> {
     let (queries, gallery) = split::roles(&study.parts);
+    // A model that has learned from the items that ask says nothing of others.
+    let embedded = study.measured.as_ref().unwrap_or(&study.kept.embedded);
     let of = |items: &[usize], view: usize| -> Vec<usize> {
-        let own = &study.embedded.items[view];
+        let own = &embedded.items[view];
         let known = items.iter().filter(|&&item| labels[item].class().is_some());
         known
             .filter_map(|item| own.binary_search(item).ok())
@@ -183,7 +185,7 @@ fn ask(
     let mut order: Vec<(usize, usize)> = asks
         .iter()
         .map(|&place| {
-            let class = labels[study.embedded.items[from][place]].class();
+            let class = labels[embedded.items[from][place]].class();
             let seen = &mut by_class[class.unwrap_or_default() as usize];
             *seen += 1;
             (*seen, place)
@@ -195,7 +197,7 @@ fn ask(
         .map(|(_, place)| place)
         .take(QUERIES)
         .collect();
-    let rows = &study.embedded.rows;
+    let rows = &embedded.rows;
     let near = nearest_items(
         &select_items(&rows[from], &chosen),
         &select_items(&rows[to], &searched),
@@ -203,9 +205,9 @@ fn ask(
         monitor,
     )?;
     let asked = chosen.iter().zip(near).map(|(&place, near)| Asked {
-        query: study.embedded.items[from][place],
+        query: embedded.items[from][place],
         found: (near.into_iter())
-            .map(|(place, _)| study.embedded.items[to][searched[place]])
+            .map(|(place, _)| embedded.items[to][searched[place]])
             .collect(),
     });
     Ok(asked.collect())

@@ -25,10 +25,10 @@ pub fn save_across(
     study: &CrossStudy,
     collection: &Collection,
 ) -> Result<Vec<&'static str>> {
-    to.write("model.safetensors", &to_safetensors(&study.model)?)?;
+    to.write("model.safetensors", &to_safetensors(&study.kept.model)?)?;
     likewise_io::items::write(to.file("items.parquet"), &rows(study, collection))?;
     let all = collection.len();
-    let name = match &study.embedded.rows[0] {
+    let name = match &study.kept.embedded.rows[0] {
         Embedding::Bits(codes) => {
             let bytes = codes.bits().div_ceil(8);
             let of_view = |(items, rows): (&Vec<usize>, &Embedding)| {
@@ -46,10 +46,11 @@ pub fn save_across(
             };
             let stacked = stack(
                 study
+                    .kept
                     .embedded
                     .items
                     .iter()
-                    .zip(&study.embedded.rows)
+                    .zip(&study.kept.embedded.rows)
                     .map(of_view),
             )?;
             likewise_io::write_npy_bytes(to.file(CODES), stacked.view())?;
@@ -68,10 +69,11 @@ pub fn save_across(
             };
             let stacked = stack(
                 study
+                    .kept
                     .embedded
                     .items
                     .iter()
-                    .zip(&study.embedded.rows)
+                    .zip(&study.kept.embedded.rows)
                     .map(of_view),
             )?;
             likewise_io::write_npy(to.file(EMBEDDINGS), stacked.view())?;
@@ -97,18 +99,18 @@ fn stack<T: Clone>(views: impl Iterator<Item = Array2<T>>) -> Result<Array2<T>> 
 
 fn rows(study: &CrossStudy, collection: &Collection) -> Vec<ItemRow> {
     let labels = collection.labels.as_ref();
-    let views = study.embedded.items.len();
-    let some_lack = (study.embedded.items.iter()).any(|items| items.len() < collection.len());
+    let views = study.kept.embedded.items.len();
+    let some_lack = (study.kept.embedded.items.iter()).any(|items| items.len() < collection.len());
     let of_item = |item: usize| {
         let label = labels.and_then(|labels| match labels[item] {
             Label::Known(class) => Some(labels.classes()[class as usize].clone()),
             Label::Outside => Some(OUTSIDE.to_owned()),
             Label::Unknown => None,
         });
-        let has = |t: &usize| study.embedded.items[*t].binary_search(&item).is_ok();
+        let has = |t: &usize| study.kept.embedded.items[*t].binary_search(&item).is_ok();
         let own: Vec<String> = (0..views).filter(has).map(|t| t.to_string()).collect();
         let draws: Vec<String> = study.drawn[item].iter().map(usize::to_string).collect();
-        let believed = study.believed[item].clone();
+        let believed = study.kept.believed[item].clone();
         ItemRow {
             id: collection.ids()[item].clone(),
             label,

@@ -25,5 +25,5 @@ pub use self::embedded::Embedded;
 pub(crate) use self::embedded::{nearest_items, select_items};
 pub use self::plan::CrossPlan;
 pub use self::results::{ByDirection, CrossClass, CrossResults, CrossRow, CrossSummary, OfDraw};
-pub use self::run::{CrossStudy, TRAIN_SHARE};
+pub use self::run::{CrossKept, CrossStudy, TRAIN_SHARE};
 pub use self::views::Texts;

@@ -96,7 +96,8 @@ impl Protocol {
 
     /// Whether the model that is kept learns from the test part as well.
     pub fn refits(&self) -> bool {
-        self.refit && self.labels_per_class.is_none() && self.split != SplitKind::Folds
+        let hides = self.labels_per_class.is_some() || self.label_fraction.is_some();
+        self.refit && !hides && self.split != SplitKind::Folds
     }
 }
 

@@ -71,7 +71,7 @@ fn items_that_lack_a_view_are_fitted_and_searched_in_the_other() {
         let study = study(&items, recipe, &protocol).unwrap();
         let results = &study.results;
         assert!(results.summary.map50["mean"] > 0.4, "{recipe}: {results:?}");
-        let [images, texts] = &study.embedded.items[..] else {
+        let [images, texts] = &study.kept.embedded.items[..] else {
             panic!("two views")
         };
         assert_eq!((images.len(), texts.len()), (77, 72), "{recipe}");
@@ -94,10 +94,10 @@ fn items_that_lack_a_view_are_fitted_and_searched_in_the_other() {
         let x = items.view(Some("text")).unwrap().matrix.view();
         let rows = likewise::matrix::select_rows(x, texts);
         assert_eq!(
-            study.model.encode(1, rows.view()).unwrap(),
-            study.embedded.rows[1]
+            study.kept.model.encode(1, rows.view()).unwrap(),
+            study.kept.embedded.rows[1]
         );
-        let bits = matches!(study.embedded.rows[0], Embedding::Bits(_));
+        let bits = matches!(study.kept.embedded.rows[0], Embedding::Bits(_));
         let learner = recipe.rsplit('+').next().and_then(Learner::named).unwrap();
         assert_eq!(bits, learner.gives_bits(), "{recipe}");
     }
@@ -130,8 +130,53 @@ fn labels_are_hidden_and_only_measured() {
         ..protocol
     };
     let alone = study(&masked, "mixed+gsph", &given).unwrap();
-    assert_eq!(alone.model, before.model);
+    assert_eq!(alone.kept.model, before.kept.model);
     assert_eq!(alone.results.per_draw.len(), 1);
+}
+
+#[test]
+fn all_labels_are_learned_once_all_is_measured() {
+    let items = items([&|_| false, &|_| false]);
+    let measured = study(&items, "mixed+gsph", &Protocol::default()).unwrap();
+    let protocol = Protocol {
+        refit: true,
+        ..Protocol::default()
+    };
+    let again = study(&items, "mixed+gsph", &protocol).unwrap();
+    assert_eq!(again.results.summary, measured.results.summary);
+    assert_eq!(again.measured, Some(measured.kept.embedded));
+    assert_ne!(again.kept.model, measured.kept.model);
+    let last = again.results.verdict.last().unwrap();
+    assert!(last.contains("learned from the tested items"), "{last}");
+    let tested = again.parts.iter().zip(&again.kept.believed);
+    let mut tested = tested.filter(|(part, _)| **part == Part::Test);
+    assert!(tested.all(|(_, believed)| believed.as_ref().is_some_and(|(_, weight)| *weight > 0.9)));
+}
+
+#[test]
+fn labels_too_few_for_a_test_are_all_learned_and_nothing_is_measured() {
+    let mut few = items([&|_| false, &|_| false]);
+    let labels = few.labels.as_ref().unwrap().masked(|i| i < 6);
+    few.labels = Some(labels);
+    let protocol = Protocol {
+        refit: true,
+        ..Protocol::default()
+    };
+    let found = study(&few, "mixed+gsph", &protocol).unwrap();
+    let said = &found.results.verdict[0];
+    assert!(
+        said.starts_with("Not measured: none of the 3 classes"),
+        "{said}"
+    );
+    assert!(found.parts.iter().all(|part| *part == Part::Train));
+    assert!(found.results.summary.map50.is_empty() && found.measured.is_none());
+    assert_eq!(found.results.per_draw[0].labeled, 6);
+    // Who asked for a test is told that there is none.
+    let asked = study(&few, "mixed+gsph", &Protocol::default()).unwrap_err();
+    assert!(
+        asked.to_string().contains("no item of a known class"),
+        "{asked}"
+    );
 }
 
 #[test]
@@ -185,7 +230,7 @@ fn the_same_seed_gives_the_same_study_on_any_number_of_threads() {
     };
     let (one, three) = (on(1), on(3));
     assert_eq!(one.results, three.results);
-    assert_eq!(one.model, three.model);
+    assert_eq!(one.kept.model, three.kept.model);
 }
 
 #[test]

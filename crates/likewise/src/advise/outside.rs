@@ -14,6 +14,10 @@
 //!
 //! How many items are outside in all, [`share`] estimates from the scores.
 //!
+//! A recipe says by which score its source of pseudo-labels refuses such items, in its file or by `--set`:
+//! `pseudo_labels = { outside = "energy" }`, `"mahalanobis"` or `"lof"`; of `lpf` also `"combined"`, `"agreement"` and
+//! others.
+//!
 //! **Use it** where unlabeled items are partly of other classes, and before pseudo-labels of such
 //! items are believed. **Not** to find items that are damaged or labeled wrongly, which are of a
 //! class. All of these are weak where the features do not tell a new class from the known ones:

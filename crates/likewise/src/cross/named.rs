@@ -91,22 +91,35 @@ impl NamedModel {
     ///
     /// Fails on a wrong number of columns, and on NaN.
     pub fn encode(&self, place: usize, x: ArrayView2<f32>) -> Result<Embedding> {
-        let view = &self.views[place];
-        let within = |e: Error| e.within(format!("view {}", view.name));
-        match &view.scale {
-            Some(scale) if scale.len() == x.ncols() => {
-                view.encoder.encode(scaled(x, scale).view()).map_err(within)
-            }
-            _ => view.encoder.encode(x).map_err(within),
-        }
+        self.read(place, x, |encoder, x| encoder.encode(x))
     }
 
-    /// Texts of a view, by its place, in the space of all. Fails where the view is not one of texts.
-    pub fn encode_texts<T: AsRef<str> + Sync>(
+    /// The numbers whose signs are the bits of [`encode`](Self::encode), for
+    /// [`nearest_to_real`](crate::code::nearest_to_real). Fails as it does.
+    pub fn scores(&self, place: usize, x: ArrayView2<f32>) -> Result<Array2<f32>> {
+        self.read(place, x, |encoder, x| encoder.scores(x))
+    }
+
+    fn read<T>(
+        &self,
+        place: usize,
+        x: ArrayView2<f32>,
+        by: impl Fn(&Encoder, ArrayView2<f32>) -> Result<T>,
+    ) -> Result<T> {
+        let view = &self.views[place];
+        let read = match &view.scale {
+            Some(scale) if scale.len() == x.ncols() => by(&view.encoder, scaled(x, scale).view()),
+            _ => by(&view.encoder, x),
+        };
+        read.map_err(|e| e.within(format!("view {}", view.name)))
+    }
+
+    /// Texts as rows of a view, by its place, for [`encode`](Self::encode). Fails where the view is not one of texts.
+    pub fn rows_of_texts<T: AsRef<str> + Sync>(
         &self,
         place: usize,
         texts: &[T],
-    ) -> Result<Embedding> {
+    ) -> Result<Array2<f32>> {
         let view = &self.views[place];
         let reader = view.text.as_ref().ok_or_else(|| {
             Error::data(format!(
@@ -114,7 +127,7 @@ impl NamedModel {
                 view.name
             ))
         })?;
-        self.encode(place, reader.rows(texts).view())
+        Ok(reader.rows(texts))
     }
 
     /// Its kind.
@@ -228,7 +241,8 @@ mod tests {
         let again = NamedModel::from_arrays(&model.kind(), &model.arrays()).unwrap();
         assert_eq!(again, model);
         let rows = reader.rows(&texts);
-        let found = again.encode_texts(0, &texts).unwrap();
+        let found = again.rows_of_texts(0, &texts).unwrap();
+        let found = again.encode(0, found.view()).unwrap();
         assert_eq!(found, of(None).encode(0, rows.view()).unwrap());
     }
 
@@ -242,7 +256,7 @@ mod tests {
         let again = NamedModel::from_arrays(&kind, &model.arrays()).unwrap();
         assert_eq!(again, model);
         let mut wrong = model.arrays();
-        assert!(model.encode_texts(0, &["a"]).is_err());
+        assert!(model.rows_of_texts(0, &["a"]).is_err());
         wrong.put("1.scale", &[1], Values::F64(vec![1.0]));
         assert!(NamedModel::from_arrays(&kind, &wrong).is_err());
         assert!(NamedModel::new(vec![view("a", None), view("a", None)]).is_err());

@@ -487,7 +487,8 @@ impl Recipe {
         }
     }
 
-    /// A learner across views, by the known labels and pairs alone.
+    /// A learner across views: by the known labels and pairs alone, or with what a name before it believes of the
+    /// other items.
     ///
     /// **Use it** where a query of one view has to find items of another: a picture its texts, a
     /// text its pictures. A name before it gives pseudo-labels to the items without a label, from

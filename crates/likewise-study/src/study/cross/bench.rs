@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Instant;
 
-use likewise::{Monitor, Part};
+use likewise::Monitor;
 use likewise_nn::cross::Learner;
 
 use super::believe::believed;
@@ -11,7 +11,6 @@ use super::believed::{hits, told_apart};
 use super::fitted::Ground;
 use super::measured::Measured;
 use super::plan::CrossPlan;
-use super::views::Sides;
 use crate::study::selection::Selection;
 use crate::{Result, source};
 
@@ -49,12 +48,9 @@ impl CrossPlan<'_> {
         let clock = Instant::now();
         let labels = source::labels(self.collection)?;
         let parts = self.divide(labels)?;
-        let train: Vec<usize> = (0..parts.len())
-            .filter(|&item| parts[item] == Part::Train)
-            .collect();
-        let texts = (self.texts, self.protocol.seed);
-        let sides = Sides::of(self.collection, self.views, texts, &train, monitor)?;
+        let sides = self.sides(&parts, monitor)?;
         let ground = Ground::new(self, &sides, labels, &parts)?;
+        ground.check_tested()?;
         let truth = ground.fitted_labels();
         let seed = self.protocol.seed.wrapping_add(draw);
         let known = self.draws(&truth, &ground, monitor).0(seed);

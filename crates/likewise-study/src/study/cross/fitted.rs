@@ -16,6 +16,12 @@ use super::plan::CrossPlan;
 use super::views::{Reading, Sides};
 use crate::{Error, Result};
 
+/// The items to fit on.
+pub(super) fn fitted(parts: &[Part]) -> Vec<usize> {
+    let all = 0..parts.len();
+    all.filter(|&item| parts[item] == Part::Train).collect()
+}
+
 /// What all fits of a study share.
 pub(super) struct Ground<'a> {
     pub(super) plan: &'a CrossPlan<'a>,
@@ -30,39 +36,18 @@ pub(super) struct Ground<'a> {
 }
 
 impl<'a> Ground<'a> {
+    /// What is fitted and tested by these parts. Fails where a view has nothing to fit on.
     pub(super) fn new(
         plan: &'a CrossPlan<'a>,
         sides: &'a Sides<'a>,
         labels: &'a Labels,
         parts: &[Part],
     ) -> Result<Self> {
-        let train: Vec<usize> = (0..parts.len())
-            .filter(|&item| parts[item] == Part::Train)
-            .collect();
         let (mut queries, mut gallery) = split::roles(parts);
         let known = |item: &usize| labels[*item].class().is_some();
         queries.retain(known);
         gallery.retain(known);
-        if queries.is_empty() || gallery.is_empty() {
-            return Err(Error::data(format!(
-                "no item of a known class is left to test with ({} labels of {} classes): across views a \
-                 quarter of each class of four labels or more is set aside, or what a column named split \
-                 says; label more items of a class, or add the column",
-                labels.n_known(),
-                labels.n_classes()
-            )));
-        }
-        for side in &sides.0 {
-            for (what, items) in [("asks", &queries), ("is searched", &gallery)] {
-                if side.of(items).is_empty() {
-                    return Err(Error::data(format!(
-                        "view {}: no item of a known class that {what} has it; the test part needs \
-                         some",
-                        side.name
-                    )));
-                }
-            }
-        }
+        let train = fitted(parts);
         Ok(Self {
             readings: sides.readings(&train, plan.recipe.start.standardize)?,
             plan,
@@ -72,6 +57,36 @@ impl<'a> Ground<'a> {
             queries,
             gallery,
         })
+    }
+
+    /// Whether there is something to measure with.
+    pub(super) fn tests(&self) -> bool {
+        !self.queries.is_empty() && !self.gallery.is_empty()
+    }
+
+    /// Fails where there is nothing to measure with, in all or in a view.
+    pub(super) fn check_tested(&self) -> Result<()> {
+        if !self.tests() {
+            return Err(Error::data(format!(
+                "no item of a known class is left to test with ({} labels of {} classes): across views a \
+                 quarter of each class of four labels or more is set aside, or what a column named split \
+                 says; label more items of a class, or add the column",
+                self.labels.n_known(),
+                self.labels.n_classes()
+            )));
+        }
+        for side in &self.sides.0 {
+            for (what, items) in [("asks", &self.queries), ("is searched", &self.gallery)] {
+                if side.of(items).is_empty() {
+                    return Err(Error::data(format!(
+                        "view {}: no item of a known class that {what} has it; the test part needs \
+                         some",
+                        side.name
+                    )));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// All labels of the items to fit on, hidden ones too.
@@ -245,6 +260,19 @@ impl<'a> Ground<'a> {
             }
         }
         asked
+    }
+
+    /// What every item is taken for, by the name of its class and how much it weighs; nothing where it has no part.
+    pub(super) fn named(&self, believed: &Believed) -> Vec<Option<(String, f32)>> {
+        let mut named = vec![None; self.labels.len()];
+        for (place, &item) in self.train.iter().enumerate() {
+            let weight = believed.weight[place];
+            if weight > 0.0 {
+                let name = &self.labels.classes()[believed.class[place] as usize];
+                named[item] = Some((name.clone(), weight));
+            }
+        }
+        named
     }
 
     /// All items in the space of all views.

@@ -151,6 +151,12 @@ pub struct CrossResults {
     pub label_fraction: Option<f64>,
     /// The seed.
     pub seed: u64,
+    /// Whether the model that is kept has learned from the test part as well, once all was measured.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub refit: bool,
+    /// Why there are no numbers.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub not_measured: Option<String>,
     /// What happened in each draw.
     pub per_draw: Vec<OfDraw>,
     /// Class by class.
@@ -183,6 +189,39 @@ impl CrossResults {
             summary: summaries.remove(&CrossRow::Recipe).unwrap_or_default(),
             baselines: summaries,
             differences,
+            parts,
+            n_queries,
+            refit: plan.protocol.refits(),
+            classes: by_class(recipe, asked),
+            ..Self::of(plan, per_draw)
+        };
+        results.verdict = results.in_words();
+        results
+    }
+
+    /// Without numbers: no class has labels to spare for a test.
+    pub(super) fn unmeasured(plan: &CrossPlan, labels: &Labels, of_all: OfDraw) -> Self {
+        let why = format!(
+            "Not measured: none of the {} classes has the four labels of which one can be kept for a test. The model \
+             has learned from all {} labels; label more items of a class to get a number",
+            labels.n_classes(),
+            labels.n_known()
+        );
+        let mut results = Self {
+            parts: BTreeMap::from([("train".to_owned(), labels.len())]),
+            not_measured: Some(why),
+            ..Self::of(plan, vec![of_all])
+        };
+        results.verdict = results.in_words();
+        results
+    }
+
+    /// What was asked for, and no numbers.
+    fn of(plan: &CrossPlan, per_draw: Vec<OfDraw>) -> Self {
+        Self {
+            summary: CrossSummary::default(),
+            baselines: BTreeMap::new(),
+            differences: BTreeMap::new(),
             verdict: vec![],
             recipe: match &plan.recipe.pseudo_labels {
                 PseudoLabels::Oracle(_) => format!("{} (bound)", plan.recipe.name),
@@ -190,16 +229,16 @@ impl CrossResults {
             },
             views: plan.views.to_vec(),
             split: plan.protocol.split,
-            parts,
-            n_queries,
+            parts: BTreeMap::new(),
+            n_queries: BTreeMap::new(),
             labels_per_class: plan.protocol.labels_per_class,
             label_fraction: plan.protocol.label_fraction,
             seed: plan.protocol.seed,
+            refit: false,
+            not_measured: None,
             per_draw,
-            classes: by_class(recipe, asked),
-        };
-        results.verdict = results.in_words();
-        results
+            classes: vec![],
+        }
     }
 
     /// Keeps of R@k, and of its intervals, these k. Fails with the first one that was not measured.
@@ -275,16 +314,21 @@ impl CrossResults {
             1 => "one run".to_owned(),
             n => format!("{n} draws of labels"),
         };
-        lines.push(format!(
-            "MAP@50 across views {:.3} ({runs}).",
-            value(&self.summary)
-        ));
+        lines.push(match &self.not_measured {
+            Some(why) => format!("{why}."),
+            None => format!("MAP@50 across views {:.3} ({runs}).", value(&self.summary)),
+        });
         let tested = self.n_queries.values().min().copied();
         if let Some(tested) = tested.filter(|&tested| tested < FEW_TESTED) {
             lines.push(format!(
                 "Only {tested} labeled items are tested, and searched among themselves: among all items MAP@50 may \
                  be another."
             ));
+        }
+        if self.views.len() > 2 && self.not_measured.is_none() {
+            lines.push(
+                "No row without labels: canonical correlations are of two views, and there are more.".into(),
+            );
         }
         for (row, what) in [
             (CrossRow::Start, "Labels"),
@@ -325,6 +369,9 @@ impl CrossResults {
                 first.labeled, first.believed
             ));
             lines.extend(selection::in_words(&first.selections, self.per_draw.len()));
+        }
+        if self.refit {
+            lines.push("The model in the run has then learned from the tested items too.".into());
         }
         lines
             .iter()
@@ -609,6 +656,8 @@ mod tests {
             labels_per_class: None,
             label_fraction: Some(0.1),
             seed: 0,
+            refit: false,
+            not_measured: None,
             per_draw: vec![OfDraw {
                 labeled: 3,
                 believed: 9,
@@ -703,6 +752,8 @@ mod tests {
                 labels_per_class: None,
                 label_fraction: None,
                 seed: 0,
+                refit: false,
+                not_measured: None,
                 per_draw: vec![],
                 classes: vec![],
             };

@@ -10,7 +10,7 @@ use likewise_nn::cross::Learner;
 use super::believe::believed;
 use super::believed::Believed;
 use super::embedded::Embedded;
-use super::fitted::Ground;
+use super::fitted::{Ground, fitted};
 use super::measured::Measured;
 use super::plan::CrossPlan;
 use super::results::{CrossResults, CrossRow, OfDraw};
@@ -31,24 +31,33 @@ pub struct CrossStudy {
     pub results: CrossResults,
     /// The part of every item.
     pub parts: Vec<Part>,
-    /// The model of the recipe, of the first draw.
-    pub model: NamedModel,
-    /// What every item was taken for in the first draw, where it was fitted: its class by name and
-    /// how much it weighed.
-    pub believed: Vec<Option<(String, f32)>>,
     /// For each item the draws that its label was shown in, where labels were hidden.
     pub drawn: Vec<Vec<usize>>,
+    /// What is kept: of the first draw, or of all labels.
+    pub kept: CrossKept,
+    /// All items by the model that was measured, where another one is kept.
+    pub measured: Option<Embedded>,
+}
+
+/// A model of a recipe across views, and all items by it.
+#[derive(Debug, Clone)]
+pub struct CrossKept {
+    /// The model.
+    pub model: NamedModel,
+    /// What every item was taken for, where it was fitted: its class by name and how much it weighed.
+    pub believed: Vec<Option<(String, f32)>>,
     /// All items by the model, view by view.
     pub embedded: Embedded,
 }
 
 impl CrossPlan<'_> {
-    /// Runs the study.
+    /// Runs the study. Where no class has labels to spare and no test was asked for, there are no numbers.
     ///
     /// Fails without labels of two classes, with fewer than two views, where a view has nothing to
     /// tell or lacks a class, with a split that leaves nothing to fit or to ask, and when cancelled.
     ///
-    /// Cost: per draw two fits, one of the bound, and two of the canonical correlations.
+    /// Cost: per draw two fits, one of the bound or of the model that is kept, and two of the canonical
+    /// correlations.
     pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
         let learner = self.check()?;
         let labels = source::labels(self.collection).map_err(|e| match learner.need() {
@@ -59,29 +68,51 @@ impl CrossPlan<'_> {
             _ => e,
         })?;
         let parts = self.divide(labels)?;
-        let train: Vec<usize> = (0..parts.len())
-            .filter(|&item| parts[item] == Part::Train)
-            .collect();
-        let texts = (self.texts, self.protocol.seed);
-        let sides = Sides::of(self.collection, self.views, texts, &train, monitor)?;
+        let sides = self.sides(&parts, monitor)?;
         let ground = Ground::new(self, &sides, labels, &parts)?;
-        let fitted = ground.fitted_labels();
-        let (shown, draws) = self.draws(&fitted, &ground, monitor);
+        if self.protocol.refits() && !ground.tests() {
+            let (kept, of_draw) = self.of_all(&learner, labels, monitor)?;
+            return Ok(CrossStudy {
+                results: CrossResults::unmeasured(self, labels, of_draw),
+                parts: vec![Part::Train; labels.len()],
+                drawn: vec![vec![]; labels.len()],
+                kept,
+                measured: None,
+            });
+        }
+        ground.check_tested()?;
+        let mut study = self.measured(&learner, &ground, &parts, monitor)?;
+        if self.protocol.refits() {
+            let (kept, _) = self.of_all(&learner, labels, monitor)?;
+            study.measured = Some(std::mem::replace(&mut study.kept, kept).embedded);
+        }
+        Ok(study)
+    }
 
+    /// The study of a test part, which keeps the model of the first draw.
+    fn measured(
+        &self,
+        learner: &Learner,
+        ground: &Ground,
+        parts: &[Part],
+        monitor: &Monitor,
+    ) -> Result<CrossStudy> {
+        let fitted = ground.fitted_labels();
+        let (shown, draws) = self.draws(&fitted, ground, monitor);
         let mut runs: BTreeMap<CrossRow, Vec<Measured>> = BTreeMap::new();
         let mut of_draws = Vec::new();
-        let mut drawn = vec![vec![]; labels.len()];
+        let mut drawn = vec![vec![]; parts.len()];
         let mut first = None;
         for draw in 0..draws {
             let seed = self.protocol.seed.wrapping_add(draw as u64);
             let known = shown(seed);
-            let believed = believed(self, &ground, &known, seed, monitor)?;
-            let model = ground.fit(&learner, &believed, seed, monitor)?;
+            let believed = believed(self, ground, &known, seed, monitor)?;
+            let model = ground.fit(learner, &believed, seed, monitor)?;
             let measured = ground.measure(&model, monitor)?;
             runs.entry(CrossRow::Recipe).or_default().push(measured);
             if self.recipe.pseudo_labels != PseudoLabels::None {
                 let alone = Believed::known(&known);
-                let model = ground.fit(&learner, &alone, seed, monitor)?;
+                let model = ground.fit(learner, &alone, seed, monitor)?;
                 let measured = ground.measure(&model, monitor)?;
                 runs.entry(CrossRow::LabelsOnly).or_default().push(measured);
             }
@@ -95,40 +126,60 @@ impl CrossPlan<'_> {
         }
         if self.hides() {
             let all = Believed::known(&fitted);
-            let model = ground.fit(&learner, &all, self.protocol.seed, monitor)?;
+            let model = ground.fit(learner, &all, self.protocol.seed, monitor)?;
             runs.insert(CrossRow::AllLabels, vec![ground.measure(&model, monitor)?]);
         }
         let start = if learner.need() != Need::Pairs && self.views.len() == 2 {
-            without_labels(&ground, monitor)?
+            without_labels(ground, monitor)?
         } else {
             None
         };
         let directions = start.as_ref().map(|(_, directions)| *directions);
         runs.extend(start.map(|(measured, _)| (CrossRow::Start, vec![measured])));
-
-        let (model, of_first) =
+        let (model, believed) =
             first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let asked = ground.asked();
-        let mut results = CrossResults::new(self, &runs, of_draws, count(&parts), &asked);
+        let mut results = CrossResults::new(self, &runs, of_draws, count(parts), &ground.asked());
         if let Some(row) = results.baselines.get_mut(&CrossRow::Start) {
             row.directions = directions;
         }
-        let mut named = vec![None; labels.len()];
-        for (place, &item) in ground.train.iter().enumerate() {
-            let weight = of_first.weight[place];
-            if weight > 0.0 {
-                let name = labels.classes()[of_first.class[place] as usize].clone();
-                named[item] = Some((name, weight));
-            }
-        }
         Ok(CrossStudy {
-            embedded: ground.embed_all(&model)?,
             results,
-            parts,
-            model,
-            believed: named,
+            parts: parts.to_vec(),
             drawn,
+            kept: CrossKept {
+                believed: ground.named(&believed),
+                embedded: ground.embed_all(&model)?,
+                model,
+            },
+            measured: None,
         })
+    }
+
+    /// The model of all labels, and what it was fitted to.
+    fn of_all(
+        &self,
+        learner: &Learner,
+        labels: &Labels,
+        monitor: &Monitor,
+    ) -> Result<(CrossKept, OfDraw)> {
+        let parts = vec![Part::Train; labels.len()];
+        let sides = self.sides(&parts, monitor)?;
+        let ground = Ground::new(self, &sides, labels, &parts)?;
+        let (known, seed) = (ground.fitted_labels(), self.protocol.seed);
+        let believed = believed(self, &ground, &known, seed, monitor)?;
+        let model = ground.fit(learner, &believed, seed, monitor)?;
+        let kept = CrossKept {
+            believed: ground.named(&believed),
+            embedded: ground.embed_all(&model)?,
+            model,
+        };
+        Ok((kept, OfDraw::new(&believed, &known, &known)))
+    }
+
+    /// The views, of which texts are read by those of the items to fit on.
+    pub(super) fn sides(&self, parts: &[Part], monitor: &Monitor) -> Result<Sides<'_>> {
+        let texts = (self.texts, self.protocol.seed);
+        Sides::of(self.collection, self.views, texts, &fitted(parts), monitor)
     }
 
     /// The learner. Fails on a recipe without one across views, or that is wrong.

@@ -48,7 +48,7 @@ fn an_index_of_embeddings_is_searched_by_itself() {
         asked,
         way: Way {
             from: from.map(str::to_owned),
-            to: None,
+            ..Way::default()
         },
         k: 3,
         exact: false,
