@@ -57,6 +57,12 @@ impl Asked {
         }
     }
 
+    /// Whether all labels are learned once everything is measured, unless the data say what is tested.
+    pub fn learns_all(&self) -> bool {
+        let hides = self.labels_per_class.is_some() || self.label_fraction.is_some();
+        self.split.is_none() && !hides
+    }
+
     /// How the study of these data goes. Fails on settings that exclude each other.
     pub fn protocol(&self, collection: &Collection) -> Result<Protocol> {
         if self.labels_per_class.is_some() && self.label_fraction.is_some() {
@@ -90,7 +96,7 @@ impl Asked {
             seed: self.seed,
             nmi: false,
             // Who asked for no test gets a model of all labels.
-            refit: self.split.is_none() && collection.split.is_none() && !hides,
+            refit: self.learns_all() && collection.split.is_none(),
             ..Protocol::default()
         })
     }
@@ -303,9 +309,9 @@ pub fn search(
     if k == 0 {
         return Err(likewise::Error::parameter("k", 0, "must be at least 1"));
     }
-    let (from, to) = way.places(run.views())?;
     let config = run.config()?;
     let model = run.model()?;
+    let (from, to) = of_text(way, ask, &model).places(run.views())?;
     let bits = config
         .recipe
         .learner
@@ -356,6 +362,18 @@ pub fn search(
         Answer { query, hits }
     };
     Ok(names.into_iter().zip(near).map(answer).collect())
+}
+
+/// The way, where a typed text asks in the only view of texts if none is named.
+fn of_text(way: &Way, ask: &Ask, model: &NamedModel) -> Way {
+    let mut way = way.clone();
+    if let (Ask::Text(_), None) = (ask, &way.from) {
+        let mut texts = model.views().iter().filter(|view| view.text.is_some());
+        if let (Some(only), None) = (texts.next(), texts.next()) {
+            way.from = Some(only.name.clone());
+        }
+    }
+    way
 }
 
 /// The codes that are nearest to the numbers of each query, with the share of these, by their size, whose sign is
@@ -465,6 +483,12 @@ impl Encoding<'_> {
         let all = texts.len();
         let asked = texts.into_iter().filter_map(|(id, text)| Some((id, text?)));
         let (ids, texts): (Vec<String>, Vec<String>) = asked.unzip();
+        if ids.is_empty() {
+            return Err(failed(format!(
+                "{}: none of {all} items has a text in the column {name}, so nothing asks",
+                source.path().display()
+            )));
+        }
         if ids.len() < all {
             at.monitor.warn(format!(
                 "{} of {all} items have no view {name} and are left out",

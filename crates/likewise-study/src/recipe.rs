@@ -157,6 +157,16 @@ impl Recipe {
         }
     }
 
+    /// Labels of one class that it takes at least to learn from: two where triplets are drawn of labels.
+    pub(crate) fn fewest_labels_of_a_class(&self) -> usize {
+        let of_labels =
+            self.pseudo_labels == PseudoLabels::None || self.pseudo_labels.makes_triplets();
+        match &self.learner {
+            Learner::Closed(learner) if learner.needs().contains(&Need::Ranked) && of_labels => 2,
+            _ => 1,
+        }
+    }
+
     /// Whether its learner reads the graph of the items.
     pub(crate) fn reads_graph(&self) -> bool {
         match &self.learner {

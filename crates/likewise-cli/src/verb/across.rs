@@ -24,8 +24,10 @@ pub(super) fn tell(study: &CrossStudy, out: &Path) -> Result<(), Failure> {
 /// The numbers of a run across views.
 pub(super) fn show(results: &CrossResults, at: &Context) -> Result<(), Failure> {
     at.tell(results, |results| {
-        output::text(table::aligned(&results.table()))?;
-        output::line("")?;
+        if results.not_measured.is_none() {
+            output::text(table::aligned(&results.table()))?;
+            output::line("")?;
+        }
         results.verdict.iter().try_for_each(output::line)
     })
 }

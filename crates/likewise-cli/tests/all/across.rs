@@ -460,6 +460,8 @@ fn labels_too_few_for_a_test_are_all_learned() {
             "title",
         ],
     );
+    let classes = ["eval", "run", "--classes", "c.csv"];
+    refused(at, &classes, "Not measured: none of the 3 classes");
     // A number that is asked for cannot be had; a test that is asked for neither.
     let gated = fit("gated", &["--gate", "map50=0.1"]);
     for args in [&gated[..], &["eval", "run", "--gate", "map50=0.1"]] {
@@ -470,6 +472,36 @@ fn labels_too_few_for_a_test_are_all_learned() {
     }
     let left = "left to test with (6 labels of 3 classes)";
     refused(at, &fit("none", &["--split", "item"]), left);
+}
+
+/// Of a class one labeled item has a title. Were it tested, nothing of the class could be learned there.
+#[test]
+fn what_a_test_takes_from_learning_is_given_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let fit = |data: &'static str, recipe: &'static str, more: &[&'static str]| {
+        let fit = ["fit", data, "--recipe", recipe, "-o", "run", "--overwrite"];
+        let views = ["--view", "features", "--view", "title:tfidf"];
+        [&fit[..], &views, more].concat()
+    };
+    let one = |i: usize| !i.is_multiple_of(3) || i == 0 || i > 30;
+    let labels = |i: usize| (i <= 30).then_some(i % 3);
+    fs::write(at.join("one.csv"), things(one, labels)).unwrap();
+    let said: Vec<String> = ["0", "1", "2", "3", "4", "5"]
+        .map(|seed| succeeds(at, &fit("one.csv", "gsph", &["--seed", seed])))
+        .to_vec();
+    let without = said
+        .iter()
+        .filter(|said| said.contains("Not measured: without the labels"));
+    assert!((1..6).contains(&without.count()), "{said:?}");
+    // Pairs need no label to be learned from.
+    fs::write(at.join("none.csv"), things(|_| true, |_| None)).unwrap();
+    let said = succeeds(at, &fit("none.csv", "cca", &[]));
+    assert!(
+        said.contains("no item has a label to measure with"),
+        "{said}"
+    );
+    assert!(said.contains("from all pairs"), "{said}");
 }
 
 #[test]

@@ -442,3 +442,22 @@ fn a_learner_that_needs_more_than_the_labels_learns_from_votes_all_the_same() {
         "{metrics}"
     );
 }
+
+/// Of three labels a round keeps two back, which leaves one: no triplet can be drawn of it.
+#[test]
+fn three_labels_a_class_are_too_few_to_measure_what_triplets_teach() {
+    let scene = Scene::new();
+    for (labels, measured) in [(3, false), (4, true)] {
+        let few = IRIS.lines().enumerate().map(|(line, text)| match line {
+            0 => format!("{text}\n"),
+            row if (row - 1) % 50 < labels => format!("{text}\n"),
+            _ => format!("{},\n", text.rsplit_once(',').unwrap().0),
+        });
+        scene.text("few.csv", &few.collect::<String>());
+        for recipe in ["oasis", "omks"] {
+            let out = format!("{recipe}-{labels}");
+            let words = scene.good(&format!("fit few.csv --recipe {recipe} -q -o {out}"));
+            assert_eq!(!words.contains("two to fit"), measured, "{words}");
+        }
+    }
+}

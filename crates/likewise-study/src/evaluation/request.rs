@@ -212,6 +212,11 @@ impl Request {
         }
         let path = &self.data.path;
         let mut results = AcrossFolder::read_by(path, AcrossFolder::metrics)?;
+        if let Some(why) = &results.not_measured
+            && (self.classes.is_some() || self.ks != KS)
+        {
+            return Err(failed(format!("{}: {why}", path.display())));
+        }
         for gate in &self.gates {
             gate.value_across(&results.summary)?;
         }

@@ -81,6 +81,7 @@ impl Request {
         check_output(Some(out), &[])?;
         let clock = Instant::now();
         let work = Work::begin(out, self.rights)?;
+        self.tell_of_resume(&work, at);
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
@@ -152,9 +153,10 @@ impl Request {
         if self.recipe.k.is_none() {
             limit_neighbors(&mut recipe, shape.items, at.monitor);
         }
-        let draws = self.asked_across().draws();
+        let asked = self.asked_across();
+        let (draws, again) = (asked.draws(), asked.learns_all());
         Ok(Opened {
-            estimate: across::estimate(&shape, &recipe, &own, draws),
+            estimate: across::estimate(&shape, &recipe, &own, draws, again),
             source,
             recipe,
             views,
@@ -165,7 +167,7 @@ impl Request {
     /// Fails on what a search across views does not know, and on gates that it does not measure.
     fn check_across(&self, recipe: &Recipe) -> Result<()> {
         let given = [
-            ("tuples", self.tuples.is_some()),
+            ("a file of pairs or triplets", self.tuples.is_some()),
             ("add_labels", !self.add_labels.is_empty()),
             ("map", self.map.is_some()),
         ];

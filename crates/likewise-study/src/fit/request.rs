@@ -544,7 +544,7 @@ impl Request {
     }
 
     /// Says where there is nothing to go on with.
-    fn tell_of_resume(&self, work: &Work, at: &Environment) {
+    pub(super) fn tell_of_resume(&self, work: &Work, at: &Environment) {
         if !self.rights.resume || work.resumes() {
             return;
         }

@@ -92,23 +92,27 @@ pub fn across<'a>(
                         p.verdict { @if let Some(first) = first { b { (first) } } }
                         ul.verdicts { @for line in verdict { li { (line) } } }
                     }
-                    (section("results", "Results", &html! {
-                        (numbers(&table))
-                        p.note {
-                            b { "MAP@50" } " mean over queries of the precision at each right answer among \
-                            the first 50, equally near ones in every order. " b { "R@k" } " share of \
-                            queries with an item of their class among the first k. The item that asks \
-                            stays in the gallery of the other view. ± half of the 95 % interval. Items \
-                            " (split_in_words(results.split)) "."
-                        }
-                    }))
+                    @if results.not_measured.is_none() {
+                        (section("results", "Results", &html! {
+                            (numbers(&table))
+                            p.note {
+                                b { "MAP@50" } " mean over queries of the precision at each right answer among \
+                                the first 50, equally near ones in every order. " b { "R@k" } " share of \
+                                queries with an item of their class among the first k. The item that asks \
+                                stays in the gallery of the other view. ± half of the 95 % interval. Items \
+                                " (split_in_words(results.split)) "."
+                            }
+                        }))
+                    }
                     (section("pseudo-labels", "Labels of the draws", &draws(study)))
-                    (section("neighbours", "What queries found", &html! {
-                        @for (title, cards) in &directions {
-                            h3 { (title) }
-                            @for card in cards { (card) }
-                        }
-                    }))
+                    @if results.not_measured.is_none() {
+                        (section("neighbours", "What queries found", &html! {
+                            @for (title, cards) in &directions {
+                                h3 { (title) }
+                                @for card in cards { (card) }
+                            }
+                        }))
+                    }
                 }
                 footer {
                     p { "likewise " (env!("CARGO_PKG_VERSION")) }

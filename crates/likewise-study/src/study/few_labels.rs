@@ -30,8 +30,8 @@ use super::run::Study;
 use super::setup::{FIRST_DRAW, START};
 use super::shifted::Shifted;
 use super::verdict::Delivered;
-use crate::Result;
 use crate::recipe::Keep;
+use crate::{ErrorKind, Result};
 
 /// Items that are named to be labeled first.
 const FIRST: usize = 12;
@@ -140,7 +140,11 @@ impl Ground<'_> {
         monitor: &Monitor,
     ) -> Result<(Kept, DrawLog)> {
         let known = &drawn.known;
-        let rounds = Rounds::of(self.plan.features, drawn);
+        let least = match self.plan.tuples {
+            Some(_) => 1,
+            None => self.recipe.fewest_labels_of_a_class(),
+        };
+        let rounds = Rounds::of(self.plan.features, drawn, least);
         // What is said of the model that is kept need not be said of each round.
         let quiet = &monitor.quiet();
         let starts: Vec<Whiten> = (rounds.seen.iter())
@@ -166,7 +170,7 @@ impl Ground<'_> {
         self.ask_learned(&starts, &mut answers, monitor)?;
         rows.fill(&answers.values, known, &counted.of, self.train.len())?;
         if rows.summaries.is_empty() {
-            rows.not_measured = Some(too_few(known, &rounds.once));
+            rows.not_measured = Some(too_few(known, &rounds.once, least));
         }
         let chosen = self.choose(&setup, Source::Beliefs, known, Some(&all), monitor)?;
         let log = DrawLog::of(0, drawn, &chosen, Some(&all), None);
@@ -203,7 +207,7 @@ impl Ground<'_> {
     ) -> Result<()> {
         let (rounds, quiet) = (answers.rounds, answers.quiet);
         // Else it is the recipe's own, or cannot be had.
-        let labels_alone = self.recipe.learns_from_classes() && !self.learns_labels_alone();
+        let mut labels_alone = self.recipe.learns_from_classes() && !self.learns_labels_alone();
         let mut done = 0;
         monitor.start("rounds that keep some labels back", 2 * starts.len() as u64);
         for (number, (seen, &whiten)) in rounds.seen.iter().zip(starts).enumerate() {
@@ -219,7 +223,16 @@ impl Ground<'_> {
                 if row == Row::LabelsOnly && !labels_alone {
                     continue;
                 }
-                let chosen = self.choose(&setup, source, seen, Some(&found), quiet)?;
+                let chosen = match self.choose(&setup, source, seen, Some(&found), quiet) {
+                    // The recipe has learned, so what its learner lacks is labels.
+                    Err(e) if row == Row::LabelsOnly && e.kind() == ErrorKind::Data => {
+                        monitor.warn(format!("there is no row \"{}\": {e}", row.title()));
+                        answers.values.remove(&row);
+                        labels_alone = false;
+                        continue;
+                    }
+                    chosen => chosen?,
+                };
                 let embedded = self.embed_tested_by(&chosen.model, &setup.start, quiet)?;
                 answers.ask(row, &embedded, number)?;
                 monitor.step(done)?;
@@ -284,9 +297,14 @@ impl Ground<'_> {
 }
 
 /// Why no label can be asked for: `once` are the labels of different items.
-fn too_few(known: &Labels, once: &Labels) -> String {
+fn too_few(known: &Labels, once: &Labels, least: usize) -> String {
+    let (all, fitted) = if least > 1 {
+        ("four", "two")
+    } else {
+        ("three", "one")
+    };
     format!(
-        "no class has the three labels{} that a measurement takes: one to fit, and two to \
+        "no class has the {all} labels{} that a measurement takes: {fitted} to fit, and two to \
          ask for each other (there are {} labels in {} classes)",
         if once.n_known() < known.n_known() {
             " of different items"

@@ -90,15 +90,26 @@ impl Ground<'_> {
         };
         let unlabeled = each * reached.open.len() as f64;
         let all = added(reached.shares(|_| true)?, unlabeled);
-        let inside = Inside::of(&reached.known, &reached.weight(&all)?, &reached.scores)?;
+        // Sizes that are estimated badly weigh the known items badly; so some are outside only where they are by
+        // what known items are taken for as well.
+        let weights = [reached.weight(&all)?, reached.weight_as_taken()];
+        let mut told = Vec::with_capacity(weights.len());
+        for weight in weights
+            .iter()
+            .filter(|weight| weight.iter().sum::<f64>() > 0.0)
+        {
+            told.push(Inside::of(&reached.known, weight, &reached.scores)?);
+        }
+        let most = told.iter().max_by(|a, b| a.share.total_cmp(&b.share));
+        let inside = most.filter(|_| told.iter().all(|inside| inside.is_part()));
         // Of a class with a label or two, items are far from these, and look like those of no class.
         let all_told = reached.labeled.iter().all(|&labels| labels >= TOLD);
-        if !inside.is_part() || !all_told {
+        let Some(inside) = inside.filter(|_| all_told) else {
             return Ok(ClassSizes {
                 central,
                 ..ClassSizes::counted(all)
             });
-        }
+        };
         let mut order: Vec<usize> = (0..reached.open.len()).collect();
         let scores = &reached.scores;
         order.sort_by(|&a, &b| scores[a].total_cmp(&scores[b]).then(a.cmp(&b)));

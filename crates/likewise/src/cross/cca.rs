@@ -106,6 +106,11 @@ impl Cca {
         self
     }
 
+    /// Whether the number of directions is left to whoever fits.
+    pub fn leaves_dimensions(&self) -> bool {
+        self.dimensions.is_none()
+    }
+
     /// Number of directions, at most that of the columns of either modality.
     #[must_use]
     pub fn dimensions(mut self, dimensions: usize) -> Self {

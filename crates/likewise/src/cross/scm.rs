@@ -24,7 +24,7 @@
 //! Source: Zhang and Li, "Large-scale supervised multimodal hashing with semantic correlation
 //! maximization", AAAI 2014; the rule that ends the sequence, and what follows it, are those of
 //! published code. Ours: weights, and rows without a pair. Where there are no pairs, or too few
-//! canonical directions, the sequence goes on in place of them. A sign of 0 is 1 in learning as
+//! canonical directions, the sequence goes on in place of them. The ridge is at least 1e-8 of the mean sum of squares. A sign of 0 is 1 in learning as
 //! in encoding. Bits past the number of directions are random mixtures of those that say
 //! something, not constant.
 
@@ -63,6 +63,9 @@ pub enum Fill {
     /// Directions that are as good as any other, as published code leaves them.
     Arbitrary,
 }
+
+/// Least ridge, as a share of the mean sum of squares: with less those of fewer rows than columns are singular in rounding.
+const LEAST: f64 = 1e-8;
 
 /// Parameters of semantic correlation maximisation; see [`scm`](self).
 ///
@@ -118,7 +121,8 @@ impl Scm {
         self
     }
 
-    /// What is added to the sums of squares `X^T X`, in their unit, above 0.
+    /// What is added to the sums of squares `X^T X`, in their unit, above 0; at least 1e-8 of their mean, so that
+    /// fewer rows than columns can be fitted.
     #[must_use]
     pub fn ridge(mut self, ridge: f64) -> Self {
         self.ridge = ridge;
@@ -175,7 +179,9 @@ impl<'a> Problem<'a> {
     fn of(x: &'a Side, y: &'a Side, classes: usize, scm: &Scm) -> Result<Self> {
         let squares = |side: &Side| {
             let mut squares = cross(&side.x, &scaled(&side.x, &side.weight));
-            squares.diag_mut().mapv_inplace(|v| v + scm.ridge);
+            let mean = squares.diag().sum() / side.x.ncols() as f64;
+            let ridge = scm.ridge.max(LEAST * mean);
+            squares.diag_mut().mapv_inplace(|v| v + ridge);
             squares
         };
         let white = White::of(&squares(x), &squares(y), "give a larger scm.ridge")?;
@@ -670,6 +676,10 @@ mod tests {
                 }
             }
         }
+        // More columns than rows, in a large unit.
+        let wide = Array2::from_shape_fn((6, 20), |(i, j)| 1e3 * ((i * 7 + j * 3) % 11) as f32);
+        let found = fit(Scm::new(), &wide, &class, &[1.0; 6]).unwrap();
+        assert!(found.model.encode(0, wide.view()).is_ok());
         assert!(fit(Scm::new(), &x, &class, &[0.0; 6]).is_err());
         assert!(fit(Scm::new().bits(0), &x, &class, &[1.0; 6]).is_err());
         assert!(fit(Scm::new().ridge(0.0), &x, &class, &[1.0; 6]).is_err());

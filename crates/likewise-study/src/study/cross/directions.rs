@@ -39,6 +39,17 @@ impl Ground<'_> {
         Ok((self.measure(&model, monitor)?, directions))
     }
 
+    /// The learner; where it leaves the number of directions open, with as many as find pairs again.
+    pub(super) fn settled(&self, learner: &Learner, monitor: &Monitor) -> Result<Learner> {
+        Ok(match learner {
+            Learner::Direct(cross::Learner::Cca(cca)) if cca.leaves_dimensions() => {
+                let directions = self.directions(monitor)?;
+                Learner::Direct(cross::Learner::Cca(cca.dimensions(directions)))
+            }
+            other => *other,
+        })
+    }
+
     /// How many directions find best again, in the other view, pairs of the part to fit on that were kept back
     /// from the fit. No label is looked at, and no item of the test part.
     fn directions(&self, monitor: &Monitor) -> Result<usize> {

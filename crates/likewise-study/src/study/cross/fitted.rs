@@ -160,6 +160,7 @@ impl<'a> Ground<'a> {
         if learner.need() != Need::Pairs {
             self.check_classes(learner, believed)?;
         }
+        let learner = self.settled(learner, monitor)?;
         let views = self.sides.0.len();
         let place = |t: usize| -> Vec<usize> {
             let places = 0..self.train.len();

@@ -199,16 +199,10 @@ impl CrossResults {
         results
     }
 
-    /// Without numbers: no class has labels to spare for a test.
-    pub(super) fn unmeasured(plan: &CrossPlan, labels: &Labels, of_all: OfDraw) -> Self {
-        let why = format!(
-            "Not measured: none of the {} classes has the four labels of which one can be kept for a test. The model \
-             has learned from all {} labels; label more items of a class to get a number",
-            labels.n_classes(),
-            labels.n_known()
-        );
+    /// Of a model of all `items`, without numbers for this reason.
+    pub(super) fn unmeasured(plan: &CrossPlan, items: usize, why: String, of_all: OfDraw) -> Self {
         let mut results = Self {
-            parts: BTreeMap::from([("train".to_owned(), labels.len())]),
+            parts: BTreeMap::from([("train".to_owned(), items)]),
             not_measured: Some(why),
             ..Self::of(plan, vec![of_all])
         };
@@ -307,6 +301,23 @@ impl CrossResults {
             .collect()
     }
 
+    /// What of R@k is clearly below that of another row.
+    fn worse(&self, than: CrossRow) -> Option<String> {
+        let falls = |(metric, by): (&String, &ByDirection<Estimate>)| {
+            let (_, k) = metric.split_once('@')?;
+            let fall = by.get(MEAN).filter(|gain| gain.high < -0.0005)?;
+            let said = format!(
+                "R@{k} {:+.3} [{:+.3}, {:+.3}]",
+                fall.value, fall.low, fall.high
+            );
+            Some((k.parse::<usize>().ok()?, said))
+        };
+        let mut falls: Vec<_> = self.differences[&than].iter().filter_map(falls).collect();
+        falls.sort_unstable();
+        let falls: Vec<String> = falls.into_iter().map(|(_, said)| said).collect();
+        (!falls.is_empty()).then(|| format!("What got worse: {}.", falls.join(", ")))
+    }
+
     fn in_words(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let value = |summary: &CrossSummary| summary.map50.get(MEAN).copied().unwrap_or(0.0);
@@ -354,6 +365,7 @@ impl CrossResults {
                     gain.value
                 )
             });
+            lines.extend(self.worse(row));
         }
         if let Some(first) = self.per_draw.first()
             && first.believed > 0

@@ -24,6 +24,9 @@ use crate::{Error, ErrorKind, Result, source, usage};
 /// studies across views divide them.
 pub const TRAIN_SHARE: f64 = 0.75;
 
+/// Labels of a class from which on some of them are tested, where nobody asked for a test.
+const FEWEST: usize = 4;
+
 /// Everything that a study across views leaves behind.
 #[derive(Debug, Clone)]
 pub struct CrossStudy {
@@ -60,33 +63,78 @@ impl CrossPlan<'_> {
     /// correlations.
     pub fn run(&self, monitor: &Monitor) -> Result<CrossStudy> {
         let learner = self.check()?;
-        let labels = source::labels(self.collection).map_err(|e| match learner.need() {
-            Need::Pairs => e.within(format!(
-                "{} learns from pairs alone, but what it finds is measured by labels",
-                learner.name()
-            )),
-            _ => e,
-        })?;
+        let pairs_alone = learner.need() == Need::Pairs;
+        let labels = match source::labels(self.collection) {
+            Err(_) if pairs_alone && self.protocol.refits() => {
+                let none = Labels::unknown(self.collection.len());
+                return self.unmeasured(
+                    &learner,
+                    &none,
+                    "no item has a label to measure with",
+                    monitor,
+                );
+            }
+            Err(e) if pairs_alone => {
+                return Err(e.within(format!(
+                    "{} learns from pairs alone, but what it finds is measured by labels",
+                    learner.name()
+                )));
+            }
+            labels => labels?,
+        };
         let parts = self.divide(labels)?;
         let sides = self.sides(&parts, monitor)?;
         let ground = Ground::new(self, &sides, labels, &parts)?;
-        if self.protocol.refits() && !ground.tests() {
-            let (kept, of_draw) = self.of_all(&learner, labels, monitor)?;
-            return Ok(CrossStudy {
-                results: CrossResults::unmeasured(self, labels, of_draw),
-                parts: vec![Part::Train; labels.len()],
-                drawn: vec![vec![]; labels.len()],
-                kept,
-                measured: None,
-            });
+        if !self.protocol.refits() {
+            ground.check_tested()?;
+            return self.measured(&learner, &ground, &parts, monitor);
         }
-        ground.check_tested()?;
-        let mut study = self.measured(&learner, &ground, &parts, monitor)?;
-        if self.protocol.refits() {
-            let (kept, _) = self.of_all(&learner, labels, monitor)?;
-            study.measured = Some(std::mem::replace(&mut study.kept, kept).embedded);
+        if !ground.tests() {
+            let why = format!(
+                "none of the {} classes has the four labels of which two can be kept for a test",
+                labels.n_classes()
+            );
+            return self.unmeasured(&learner, labels, &why, monitor);
         }
+        let measured = ground
+            .check_tested()
+            .and_then(|()| self.measured(&learner, &ground, &parts, monitor));
+        let mut study = match measured {
+            // Nobody asked for a test, and what it took was wanted to learn from.
+            Err(e) if e.kind() == ErrorKind::Data => {
+                let why = format!("without the labels that were kept for a test: {e}");
+                return self.unmeasured(&learner, labels, &why, monitor);
+            }
+            study => study?,
+        };
+        let (kept, _) = self.of_all(&learner, labels, monitor)?;
+        study.measured = Some(std::mem::replace(&mut study.kept, kept).embedded);
         Ok(study)
+    }
+
+    /// The model of all labels and no numbers, for this reason.
+    fn unmeasured(
+        &self,
+        learner: &Learner,
+        labels: &Labels,
+        why: &str,
+        monitor: &Monitor,
+    ) -> Result<CrossStudy> {
+        let (kept, of_draw) = self.of_all(learner, labels, monitor)?;
+        let learned = match learner.need() {
+            Need::Pairs => "pairs".to_owned(),
+            _ => format!("{} labels", labels.n_known()),
+        };
+        let why = format!(
+            "Not measured: {why}. The model has learned from all {learned}; more labels of a class give a number"
+        );
+        Ok(CrossStudy {
+            results: CrossResults::unmeasured(self, labels.len(), why, of_draw),
+            parts: vec![Part::Train; labels.len()],
+            drawn: vec![vec![]; labels.len()],
+            kept,
+            measured: None,
+        })
     }
 
     /// The study of a test part, which keeps the model of the first draw.
@@ -218,7 +266,18 @@ impl CrossPlan<'_> {
     /// The part of every item.
     pub(super) fn divide(&self, labels: &Labels) -> Result<Vec<Part>> {
         match self.protocol.split {
-            SplitKind::Item => split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed),
+            SplitKind::Item => {
+                let mut parts = split::by_item(labels, TRAIN_SHARE, 0.0, self.protocol.seed)?;
+                if self.protocol.refits() {
+                    // Two of three labels in a test would measure what one of them teaches.
+                    let few = labels
+                        .by_class()
+                        .into_iter()
+                        .filter(|own| own.len() < FEWEST);
+                    few.flatten().for_each(|item| parts[item] = Part::Train);
+                }
+                Ok(parts)
+            }
             SplitKind::Given => split::given(self.collection),
             SplitKind::ZeroShot | SplitKind::Folds => Err(usage(
                 "across views the items are divided within each class (item), or as the data say \

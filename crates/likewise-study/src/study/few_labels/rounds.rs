@@ -31,15 +31,21 @@ pub(super) struct Rounds {
 }
 
 impl Rounds {
-    pub(super) fn of(features: ArrayView2<f32>, drawn: &Drawn) -> Self {
+    /// Rounds in which a class has `least` labels to learn from.
+    pub(super) fn of(features: ArrayView2<f32>, drawn: &Drawn, least: usize) -> Self {
         let known = &drawn.known;
         let copies = Copies::of(features, known);
         let once = copies.once(known);
-        let kept = few_labels::rounds(&once, drawn.seed);
-        let asked: Vec<Labels> = kept.iter().map(|kept| copies.apart(known, kept)).collect();
-        let seen = (kept.iter().zip(&asked))
-            .map(|(kept, asked)| asked.masked(|i| kept.binary_search(&i).is_err()))
-            .collect();
+        let (mut kept, mut asked, mut seen) = (Vec::new(), Vec::new(), Vec::new());
+        for apart in few_labels::rounds(&once, drawn.seed) {
+            let all = copies.apart(known, &apart);
+            let rest = all.masked(|i| apart.binary_search(&i).is_err());
+            if rest.by_class().iter().any(|own| own.len() >= least) {
+                kept.push(apart);
+                asked.push(all);
+                seen.push(rest);
+            }
+        }
         Self {
             once,
             kept,
