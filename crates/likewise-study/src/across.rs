@@ -48,9 +48,13 @@ pub struct Asked {
 }
 
 impl Asked {
+    fn hides(&self) -> bool {
+        self.labels_per_class.is_some() || self.label_fraction.is_some()
+    }
+
     /// Label draws of the study, where labels are hidden; else there is nothing to draw.
     pub fn draws(&self) -> usize {
-        if self.labels_per_class.is_some() || self.label_fraction.is_some() {
+        if self.hides() {
             self.draws.map_or(DRAWS, NonZeroUsize::get)
         } else {
             1
@@ -59,8 +63,7 @@ impl Asked {
 
     /// Whether all labels are learned once everything is measured, unless the data say what is tested.
     pub fn learns_all(&self) -> bool {
-        let hides = self.labels_per_class.is_some() || self.label_fraction.is_some();
-        self.split.is_none() && !hides
+        self.split.is_none() && !self.hides()
     }
 
     /// How the study of these data goes. Fails on settings that exclude each other.
@@ -76,8 +79,7 @@ impl Asked {
             let rule = "must be above 0 and below 1; leave it out to keep all labels";
             return Err(likewise::Error::parameter("label fraction", share, rule));
         }
-        let hides = self.labels_per_class.is_some() || self.label_fraction.is_some();
-        if self.draws.is_some() && !hides {
+        if self.draws.is_some() && !self.hides() {
             return Err(usage(
                 "draws go with labels per class or a share of the labels: without them there is one \
                  set of labels, and nothing to draw",

@@ -130,7 +130,7 @@ impl Gate {
     pub fn value_across(&self, summary: &CrossSummary) -> Result<f64> {
         if summary.map50.is_empty() {
             return Err(missed(&format!(
-                "gate {}: nothing was measured, since no class has labels to spare for a test",
+                "gate {}: nothing was measured; the run says why",
                 self.metric
             )));
         }
