@@ -58,6 +58,8 @@ pub struct ImageFolder {
     /// The first of them, by name, and those that are images of a kind that is not read.
     named: BTreeSet<String>,
     unread: Vec<String>,
+    /// Texts, which may be of an image of the same name.
+    texts: Vec<String>,
     /// Tables of labels beside the images.
     tables: Vec<String>,
     told: Vec<String>,
@@ -251,6 +253,7 @@ impl ImageFolder {
             others: 0,
             named: BTreeSet::new(),
             unread: Vec::new(),
+            texts: Vec::new(),
             tables: Vec::new(),
             told: Vec::new(),
             remarks: Vec::new(),
@@ -284,6 +287,7 @@ impl ImageFolder {
             ));
         }
         if folder.ids.is_empty() {
+            folder.tell_texts();
             return Err(Error::new(
                 ErrorKind::Value,
                 format!(
@@ -296,6 +300,7 @@ impl ImageFolder {
         }
         folder.ids.sort_unstable();
         folder.read_places()?;
+        folder.tell_texts();
         Ok(folder)
     }
 
@@ -323,20 +328,48 @@ impl ImageFolder {
                 if is_named_image(&path) && path.is_symlink() && !path.exists() {
                     self.astray.push(escaped(below.as_os_str()));
                 }
+                if let (Some("txt"), Some(name)) =
+                    (path.extension().and_then(OsStr::to_str), id(&below))
+                {
+                    self.texts.push(name);
+                    continue;
+                }
                 self.others += 1;
                 let Some(name) = id(&below) else { continue };
                 let ending = path.extension().unwrap_or_default().to_string_lossy();
                 if UNREAD.contains(&ending.to_ascii_lowercase().as_str()) {
                     self.unread.push(name);
                 } else {
-                    self.named.insert(name);
-                    if self.named.len() > 100 {
-                        self.named.pop_last();
-                    }
+                    self.name(name);
                 }
             }
         }
         Ok(())
+    }
+
+    /// Keeps the first names of files that are left out.
+    fn name(&mut self, file: String) {
+        self.named.insert(file);
+        if self.named.len() > 100 {
+            self.named.pop_last();
+        }
+    }
+
+    /// Parts texts into those of an image, which it tells of, and other files.
+    fn tell_texts(&mut self) {
+        let stem = |file: &str| Path::new(file).with_extension("");
+        let images: BTreeSet<PathBuf> = self.ids.iter().map(|id| stem(id)).collect();
+        let (of_images, others): (Vec<_>, Vec<_>) = std::mem::take(&mut self.texts)
+            .into_iter()
+            .partition(|text| images.contains(&stem(text)));
+        self.others += others.len();
+        others.into_iter().for_each(|text| self.name(text));
+        if !of_images.is_empty() {
+            self.told.push(format!(
+                "images with a text of the same name beside them: {}; a search across views can read it",
+                of_images.len()
+            ));
+        }
     }
 
     fn collect_noting(&mut self, at: &Path, below: &Path) {

@@ -55,6 +55,19 @@ fn folders_are_classes_and_the_order_is_fixed() {
 }
 
 #[test]
+fn a_text_of_the_name_of_an_image_is_not_left_out() {
+    let folder = scene(&["cat/a.png", "cat/a.txt", "cat/b.png", "cat/notes.txt"]);
+    let images = ImageFolder::open(folder.path(), None).unwrap();
+    assert_eq!(images.others(), 1);
+    let told = images.told().join("\n");
+    assert!(told.contains("same name beside them: 1;"), "{told}");
+    assert!(
+        told.contains("left out, no images that can be read: cat/notes.txt"),
+        "{told}"
+    );
+}
+
+#[test]
 fn a_folder_of_any_other_name_is_a_class() {
     let folder = scene(&["none/a.png", "other/b.png", "unknown/c.png", "NA/d.png"]);
     let images = ImageFolder::open(folder.path(), None).unwrap();

@@ -186,7 +186,6 @@ pub(super) fn check_dimensions(field: &str, dimensions: Option<usize>) -> Result
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use super::super::check_values;
     use super::super::parts::tests::{close, found, two_modalities};

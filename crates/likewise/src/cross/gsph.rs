@@ -32,6 +32,17 @@ use crate::code::Codes;
 use crate::linear::spd::{cross, eigenvalues};
 use crate::{Error, Monitor, Result, seed};
 
+/// What keeps codes within -1 and 1 after a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Project {
+    /// Values beyond become -1 or 1: codes are real until the end, as the published code has it.
+    #[default]
+    Clip,
+    /// All values become their sign, the other choice of the published code. It comes to rest early.
+    Sign,
+}
+
 /// Iterations before the end is asked for.
 const FIRST: usize = 5;
 
@@ -55,6 +66,7 @@ pub struct Gsph {
     bits: usize,
     max_iterations: usize,
     tolerance: f64,
+    project: Project,
     kernel: KernelLogistic,
 }
 
@@ -64,6 +76,7 @@ impl Default for Gsph {
             bits: 64,
             max_iterations: 100,
             tolerance: 1e-6,
+            project: Project::default(),
             kernel: KernelLogistic::default(),
         }
     }
@@ -93,6 +106,13 @@ impl Gsph {
     #[must_use]
     pub fn tolerance(mut self, tolerance: f64) -> Self {
         self.tolerance = tolerance;
+        self
+    }
+
+    /// What keeps codes within -1 and 1 after a step.
+    #[must_use]
+    pub fn project(mut self, project: Project) -> Self {
+        self.project = project;
         self
     }
 
@@ -131,6 +151,7 @@ impl Gsph {
             class: [&sides[0].class, &sides[1].class],
             weight: [&sides[0].weight, &sides[1].weight],
             classes,
+            project: self.project,
         };
         let (codes, _) = self.codes(&problem, start, monitor)?;
         imitated(&sides, &codes, self.kernel, seed, monitor)
@@ -189,6 +210,7 @@ struct Problem<'a> {
     class: [&'a [usize]; 2],
     weight: [&'a [f64]; 2],
     classes: usize,
+    project: Project,
 }
 
 impl Problem<'_> {
@@ -208,7 +230,12 @@ impl Problem<'_> {
             .zip(self.class[t])
         {
             for ((v, pull), sum) in row.iter_mut().zip(pull).zip(sums.row(class)) {
-                *v = (*v - (2.0 * pull - 2.0 * q * sum) / nu).clamp(-1.0, 1.0);
+                let moved = *v - (2.0 * pull - 2.0 * q * sum) / nu;
+                *v = match self.project {
+                    Project::Clip => moved.clamp(-1.0, 1.0),
+                    Project::Sign if moved >= 0.0 => 1.0,
+                    Project::Sign => -1.0,
+                };
             }
         }
         Ok(())
@@ -232,11 +259,11 @@ impl Problem<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
-    use ndarray::{ArrayView2, array};
+    use ndarray::ArrayView2;
     use proptest::prelude::*;
 
+    use super::super::check_values::{Rows, read};
     use super::super::parts::tests::{SplitMix, as_signs, close, found, two_modalities};
     use super::*;
     use crate::reference::in_one_and_two_threads;
@@ -248,6 +275,7 @@ mod tests {
             class: [&CLASS; 2],
             weight: [&[1.0; 6]; 2],
             classes: 3,
+            project: Project::Clip,
         }
     }
 
@@ -261,63 +289,52 @@ mod tests {
 
     #[test]
     fn published_values() {
+        #[derive(Deserialize)]
+        struct Case {
+            #[serde(rename = "A0")]
+            a: Rows,
+            #[serde(rename = "B0")]
+            b: Rows,
+            #[serde(rename = "iter1_A")]
+            first_a: Rows,
+            #[serde(rename = "iter1_B")]
+            first_b: Rows,
+            history: Vec<f64>,
+            #[serde(rename = "A_sign")]
+            last_a: Rows,
+            #[serde(rename = "B_sign")]
+            last_b: Rows,
+        }
+        let case: Case = read(include_str!("check_values/gsph_codes.json"));
         let [mut a, mut b] = start();
-        let first = array![[-1.0, -1.0, 1.0, 1.0], [-1.0, -1.0, -1.0, -1.0]];
-        assert_eq!(a.slice(ndarray::s![..2, ..]), first);
+        assert_eq!([&a, &b], [&case.a.0, &case.b.0]);
         let problem = published();
         problem.update(&mut a, &b, 0).unwrap();
         problem.update(&mut b, &a, 1).unwrap();
-        let row_a = [
-            0.27632610678226577,
-            0.04426681464003557,
-            -0.04426681464003557,
-            -0.508385398924496,
-        ];
-        let row_b = [0.7855336102733818, 0.610485361955186, -1.0, -1.0];
-        assert!(
-            a.row(0)
-                .iter()
-                .zip(row_a)
-                .all(|(a, b)| (a - b).abs() < 1e-9),
-            "{a}"
-        );
-        assert!(
-            b.row(0)
-                .iter()
-                .zip(row_b)
-                .all(|(a, b)| (a - b).abs() < 1e-9),
-            "{b}"
-        );
+        assert!(close(&a, &case.first_a.0, 1e-9), "{a}");
+        assert!(close(&b, &case.first_b.0, 1e-9), "{b}");
         let (found, history) = Gsph::new()
             .codes(&problem, start(), &Monitor::silent())
             .unwrap();
-        let expected = [
-            4.847679857416329,
-            4.415880433163924,
-            3.6742346141747673,
-            2.5495097567963922,
-            2.6457513110645907,
-            2.23606797749979,
-            2.1213203435596424,
-            2.0,
-            1.8708286933869707,
-            1.8708286933869707,
-        ];
-        assert_eq!(history.len(), expected.len(), "{history:?}");
-        assert!(
-            history
-                .iter()
-                .zip(expected)
-                .all(|(a, b)| (a - b).abs() < 1e-9),
-            "{history:?}"
-        );
-        let (m, p) = ([-1.0, -1.0, -1.0, -1.0], [-1.0, -1.0, -1.0, 1.0]);
-        let last = [1.0, -1.0, -1.0, 1.0];
-        assert_eq!(found[0], array![m, m, p, p, last, last]);
-        assert_eq!(
-            found[1],
-            array![m, m, p, [-1.0, 1.0, -1.0, 1.0], last, last]
-        );
+        assert_eq!(history.len(), case.history.len(), "{history:?}");
+        let mut each = history.iter().zip(case.history);
+        assert!(each.all(|(a, b)| (a - b).abs() < 1e-9), "{history:?}");
+        assert_eq!(found, [case.last_a.0, case.last_b.0]);
+    }
+
+    #[test]
+    fn codes_by_their_signs_are_those_of_the_clipped_step() {
+        let [a, b] = start();
+        let stepped = |project| {
+            let problem = Problem {
+                project,
+                ..published()
+            };
+            let mut own = a.clone();
+            problem.update(&mut own, &b, 0).unwrap();
+            own
+        };
+        assert_eq!(stepped(Project::Sign), signs(&stepped(Project::Clip)));
     }
 
     proptest! {
@@ -330,7 +347,7 @@ mod tests {
             let class = |rng: &mut SplitMix, n| (0..n).map(|_| rng.next() as usize % 3).collect();
             let (cx, cy): (Vec<usize>, Vec<usize>) = (class(&mut rng, n), class(&mut rng, m));
             let (wx, wy) = (vec![1.0; n], vec![1.0; m]);
-            let problem = Problem { class: [&cx, &cy], weight: [&wx, &wy], classes: 3 };
+            let problem = Problem { class: [&cx, &cy], weight: [&wx, &wy], classes: 3, project: Project::Clip };
             let (mut a, b) = (rng.bells((n, q)), rng.bells((m, q)));
             let s = Array2::from_shape_fn((n, m), |(i, j)| if cx[i] == cy[j] { 1.0 } else { 0.0 });
             let sign = |v: &Array2<f64>| v.mapv(f64::signum);

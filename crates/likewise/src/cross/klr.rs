@@ -341,11 +341,11 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use ndarray::{array, s};
     use proptest::prelude::*;
 
+    use super::super::check_values::{Rows, read};
     use super::super::parts::tests::{SplitMix, close};
     use super::*;
     use crate::reference::in_one_and_two_threads;
@@ -356,49 +356,34 @@ mod tests {
 
     #[test]
     fn published_values() {
-        let x = array![
-            [0.3024171585669544, 0.6078370582099044],
-            [-0.05694431332990746, -0.7788966925069092],
-            [0.32559468080349063, -0.8105325623183672],
-            [1.0069923284787086, -0.6940336409669143],
-            [0.5060026968674176, -0.4656870072655446],
-            [0.3281347305028479, 0.054298144301940354],
-            [-0.5611732291936242, 0.5374884943856522],
-            [-0.2821906747687324, -0.9401762214098355]
-        ];
+        #[derive(Deserialize)]
+        struct Case {
+            #[serde(rename = "X")]
+            x: Rows,
+            t: Vec<f64>,
+            s2: f64,
+            w: Vec<f64>,
+            objective: f64,
+            scores: Vec<f64>,
+        }
+        let case: Case = read(include_str!("check_values/klr.json"));
+        let column = |values: Vec<f64>| Array1::from(values).insert_axis(Axis(1));
+        let x = case.x.0;
         let s2 = width(&x, &[1.0; 8]);
-        assert!((s2 - 1.0994874645776125).abs() < 1e-12, "{s2}");
-        let t = array![1.0, 1.0, 1.0, -1.0, -1.0, 1.0, -1.0, -1.0];
+        assert!((s2 - case.s2).abs() < 1e-12, "{s2}");
+        let targets = column(case.t);
         let anchors = x.slice(s![..3, ..]).to_owned();
-        let targets = t.clone().insert_axis(Axis(1));
         let w = exact()
             .solve(&x, &[1.0; 8], &anchors, s2, &targets, &Monitor::silent())
             .unwrap();
-        let expected = array![
-            [1.2430882294631047],
-            [1.3892948454154643],
-            [-1.613753804868492]
-        ];
-        assert!(close(&w, &expected, 1e-8), "{w}");
+        assert!(close(&w, &column(case.w), 1e-8), "{w}");
         let scores = kernel_of_many(&x, &anchors, s2).dot(&w);
-        let expected = array![
-            [1.1991567839945902],
-            [0.1701939042373748],
-            [-0.19933318189160043],
-            [-0.38251610745881937],
-            [-0.03389592493066061],
-            [0.7685076487707376],
-            [0.704814180551575],
-            [0.2628973938518452],
-        ];
-        assert!(close(&scores, &expected, 1e-8), "{scores}");
+        assert!(close(&scores, &column(case.scores), 1e-8), "{scores}");
         let between = kernel_of_many(&anchors, &anchors, s2);
-        let loss: f64 = (&t * &scores.column(0))
-            .iter()
-            .map(|m| (-m).exp().ln_1p())
-            .sum();
+        let margins = &targets * &scores;
+        let loss: f64 = margins.iter().map(|m| (-m).exp().ln_1p()).sum();
         let whole = loss + 0.01 * w.column(0).dot(&between.dot(&w.column(0)));
-        assert!((whole - 5.210402255535848).abs() < 1e-8);
+        assert!((whole - case.objective).abs() < 1e-8);
     }
 
     proptest! {

@@ -374,10 +374,10 @@ pub(super) fn solved(mut a: Array2<f64>, shift: f64, b: Array2<f64>) -> Result<A
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use ndarray::{ArrayView2, s};
 
+    use super::super::check_values::{Rows, read};
     use super::super::parts::tests::{SplitMix, close, found, two_modalities};
     use super::*;
     use crate::reference::in_one_and_two_threads;
@@ -422,64 +422,49 @@ mod tests {
         )
     }
 
+    #[derive(Deserialize)]
+    struct After {
+        #[serde(rename = "U1")]
+        u: Rows,
+        #[serde(rename = "V1")]
+        v: Rows,
+        #[serde(rename = "V3")]
+        common: Rows,
+        #[serde(rename = "W1")]
+        w: Rows,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        #[serde(rename = "X1")]
+        x: Rows,
+        #[serde(rename = "X3")]
+        labels: Rows,
+        after_1: After,
+        objective: Vec<f64>,
+    }
+
+    fn case() -> Case {
+        read(include_str!("check_values/lcmfh.json"))
+    }
+
     #[test]
     fn published_values() {
+        let case = case();
         let (mut problem, mut factors) = published();
-        assert!((problem.parts[0].x[(0, 0)] + 0.8465729828239752).abs() < 1e-12);
-        assert!((factors.w[1][(1, 1)] - 0.055195161935783776).abs() < 1e-12);
+        assert!(close(&problem.parts[0].x, &case.x.turned(), 1e-12));
+        assert_eq!(problem.labels, case.labels.turned());
         let history = problem.solve(&mut factors, &Monitor::silent()).unwrap();
-        let expected = [
-            100.60808028700647,
-            16.608278816450415,
-            13.129399544113003,
-            12.294698668586324,
-            11.936899582618182,
-            11.730191825870971,
-            11.591463873935096,
-            11.491995023440897,
-            11.418283071336894,
-            11.362600375899197,
-            11.320014491699114,
-            11.287167269414015,
-            11.261674862667519,
-            11.241796451213265,
-            11.226235674401284,
-            11.214013833930707,
-            11.204384808209397,
-            11.196775737846746,
-            11.190744473586346,
-            11.185948391382711,
-            11.182121172606967,
-            11.179055308271417,
-            11.176588797061813,
-            11.174594961988607,
-            11.17297461286259,
-            11.17164998911433,
-            11.170560063270674,
-            11.16965689007866,
-            11.168902762702713,
-            11.168267994007588,
-            11.167729183304411,
-        ];
-        assert!(
-            history
-                .iter()
-                .zip(expected)
-                .all(|(a, b)| (a / b - 1.0).abs() < 1e-8),
-            "{history:?}"
-        );
-        assert_eq!(history.len(), expected.len());
+        assert_eq!(history.len(), case.objective.len());
+        let mut each = history.iter().zip(&case.objective);
+        assert!(each.all(|(a, b)| (a / b - 1.0).abs() < 1e-8), "{history:?}");
         let (problem, mut factors) = published();
         problem.sweep(&mut factors).unwrap();
-        let u = [-0.6398390576245598, 0.805909324168745];
-        assert!((0..2).all(|k| (factors.u[0][(0, k)] - u[k]).abs() < 1e-9));
-        let (v, common) = (&factors.v[0], &factors.common);
-        assert!(
-            (v[(0, 0)] - 2.091744382856893).abs() < 1e-9
-                && (v[(5, 1)] - 0.4645402234768916).abs() < 1e-9
-        );
-        assert!((common[(0, 0)] - 1.1827321819337127).abs() < 1e-9);
-        assert!((factors.w[0][(1, 0)] + 0.08427184562686506).abs() < 1e-9);
+        let after = case.after_1;
+        assert!(close(&factors.u[0], &after.u.0, 1e-9), "{}", factors.u[0]);
+        assert!(close(&factors.v[0], &after.v.turned(), 1e-9));
+        assert!(close(&factors.common, &after.common.turned(), 1e-9));
+        assert!(close(&factors.w[0], &after.w.0, 1e-9));
     }
 
     #[test]
@@ -503,7 +488,7 @@ mod tests {
         let (mut problem, mut factors) = published();
         problem.given.author_ridge = true;
         problem.sweep(&mut factors).unwrap();
-        assert!(problem.objective(&factors) > 16.608278816450415);
+        assert!(problem.objective(&factors) > case().objective[1]);
     }
 
     #[test]

@@ -24,8 +24,8 @@
 //! Source: Zhang and Li, "Large-scale supervised multimodal hashing with semantic correlation
 //! maximization", AAAI 2014; the rule that ends the sequence, and what follows it, are those of
 //! published code. Ours: weights, and rows without a pair. Where there are no pairs, or too few
-//! canonical directions, the sequence goes on in place of them. The ridge is at least 1e-8 of the mean sum of squares. A sign of 0 is 1 in learning as
-//! in encoding. Bits past the number of directions are random mixtures of those that say
+//! canonical directions, the sequence goes on in place of them. The ridge is at least 1e-8 of the mean sum of squares, unless it is to be [as given](Scm::author_ridge).
+//! A sign of 0 is 1 in learning as in encoding. Bits past the number of directions are random mixtures of those that say
 //! something, not constant.
 
 use ndarray::{Array1, Array2, ArrayView1, Axis, concatenate, s};
@@ -84,6 +84,7 @@ pub struct Scm {
     bits: usize,
     how: Bits,
     ridge: f64,
+    author_ridge: bool,
 }
 
 impl Default for Scm {
@@ -92,6 +93,7 @@ impl Default for Scm {
             bits: 64,
             how: Bits::default(),
             ridge: 1e-6,
+            author_ridge: false,
         }
     }
 }
@@ -126,6 +128,13 @@ impl Scm {
     #[must_use]
     pub fn ridge(mut self, ridge: f64) -> Self {
         self.ridge = ridge;
+        self
+    }
+
+    /// Whether the ridge is what is given, however small, as in the published code.
+    #[must_use]
+    pub fn author_ridge(mut self, author_ridge: bool) -> Self {
+        self.author_ridge = author_ridge;
         self
     }
 
@@ -180,7 +189,8 @@ impl<'a> Problem<'a> {
         let squares = |side: &Side| {
             let mut squares = cross(&side.x, &scaled(&side.x, &side.weight));
             let mean = squares.diag().sum() / side.x.ncols() as f64;
-            let ridge = scm.ridge.max(LEAST * mean);
+            let least = if scm.author_ridge { 0.0 } else { LEAST * mean };
+            let ridge = scm.ridge.max(least);
             squares.diag_mut().mapv_inplace(|v| v + ridge);
             squares
         };
@@ -325,23 +335,69 @@ fn pairs(x: &Side, y: &Side) -> Option<(Array2<f64>, Array2<f64>)> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use ndarray::{ArrayView2, array};
 
-    use super::super::check_values;
+    use super::super::check_values::{self, Rows, read};
     use super::super::parts::tests::{close, found, two_modalities};
     use super::*;
     use crate::reference::in_one_and_two_threads;
 
+    #[derive(Deserialize)]
+    struct Step {
+        eigenvalue_s2: f64,
+        hx: Option<Vec<f64>>,
+        hy: Option<Vec<f64>>,
+    }
+
+    #[derive(Deserialize)]
+    struct Case {
+        labels: Vec<usize>,
+        #[serde(rename = "XtSY")]
+        product: Rows,
+        #[serde(rename = "seq_Wx_cols")]
+        sequence_x: Rows,
+        #[serde(rename = "seq_Wy_cols")]
+        sequence_y: Rows,
+        seq_steps: Vec<Step>,
+        #[serde(rename = "orth_Wx")]
+        at_once_x: Rows,
+        #[serde(rename = "orth_Wy")]
+        at_once_y: Rows,
+        orth_singular: Vec<f64>,
+        #[serde(rename = "cca_fallback_Wx_desc")]
+        correlations_x: Rows,
+        #[serde(rename = "cca_fallback_Wy_desc")]
+        correlations_y: Rows,
+    }
+
+    impl Case {
+        fn read() -> Self {
+            read(include_str!("check_values/scm.json"))
+        }
+
+        /// Three bits in sequence; the fourth ends it and takes the first canonical correlation.
+        fn sequence(&self) -> [Array2<f64>; 2] {
+            [
+                (&self.sequence_x, &self.correlations_x),
+                (&self.sequence_y, &self.correlations_y),
+            ]
+            .map(|(bits, rest)| {
+                let first = rest.0.slice(s![..1, ..]);
+                let all = concatenate(Axis(0), &[bits.0.view(), first]).unwrap();
+                all.reversed_axes()
+            })
+        }
+    }
+
     fn published() -> (Side, Side) {
         let (x, y) = check_values::rows();
-        let labels = [0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3];
+        let labels = Case::read().labels;
         let side = |x: Array2<f64>| Side {
             rows: (0..20).collect(),
             mean: Array1::zeros(x.ncols()),
             x,
-            class: labels.to_vec(),
+            class: labels.clone(),
             weight: vec![1.0; 20],
             object: (0..20).collect(),
         };
@@ -350,213 +406,79 @@ mod tests {
 
     #[test]
     fn published_values_in_sequence() {
+        let case = Case::read();
         let (x, y) = published();
         let scm = Scm::new().bits(4);
         let problem = Problem::of(&x, &y, 4, &scm).unwrap();
         let (wx, wy) = problem.sequential(4, &Monitor::silent()).unwrap();
-        // The fourth bit ends the sequence and takes the first canonical correlation.
-        let expected_x = array![
-            [
-                -0.205135074122648,
-                -0.07283728637940699,
-                -0.09017532043445886,
-                0.0683339389741568,
-                0.20822563331498317
-            ],
-            [
-                0.07624937257113895,
-                0.308149357843164,
-                0.08708803054117058,
-                -0.05211600709852697,
-                -0.04266912840956554
-            ],
-            [
-                -0.14358581384148644,
-                0.20046758481027893,
-                0.1772734226649075,
-                -0.11751186018776004,
-                -0.03739110959695369
-            ],
-            [
-                -0.1294344067641747,
-                0.01612512091232398,
-                0.020359497491209008,
-                0.13006488908988545,
-                0.06817006195214396
-            ],
-        ];
-        let expected_y = array![
-            [
-                0.026623991231951246,
-                -0.053129778207135145,
-                0.19890679401593614,
-                0.08427149293371419
-            ],
-            [
-                -0.15754766941271725,
-                0.24866301801052434,
-                0.06068632138932738,
-                -0.0721180910392862
-            ],
-            [
-                0.030812049731727395,
-                -0.1119188117069168,
-                0.18041080004846208,
-                0.0933365979573991
-            ],
-            [
-                0.09151873641970391,
-                0.00825074039092671,
-                0.09204307771101262,
-                -0.0018163442397132338
-            ],
-        ];
-        assert!(close(&wx, &expected_x.reversed_axes(), 1e-7), "{wx}");
-        assert!(close(&wy, &expected_y.reversed_axes(), 1e-7), "{wy}");
-        let squares = [
-            223.6750360555325,
-            157.25629373759335,
-            33.90904202519262,
-            99.02930228518629,
-        ];
+        let [expected_x, expected_y] = case.sequence();
+        assert!(close(&wx, &expected_x, 1e-7), "{wx}");
+        assert!(close(&wy, &expected_y, 1e-7), "{wy}");
         let mut residual = problem.semantic.clone();
-        for square in squares {
+        for step in &case.seq_steps {
             let best = problem.white.first(&residual).unwrap();
-            assert!((best.values[0].powi(2) / square - 1.0).abs() < 1e-9);
+            assert!((best.values[0].powi(2) / step.eigenvalue_s2 - 1.0).abs() < 1e-9);
+            for (side, w, h) in [(&x, &best.x, &step.hx), (&y, &best.y, &step.hy)] {
+                let found = times(&side.x, w)
+                    .mapv(f64::signum)
+                    .into_raw_vec_and_offset();
+                assert!(h.as_ref().is_none_or(|h| *h == found.0));
+            }
             residual -= &problem.explained(&best);
+        }
+    }
+
+    /// The rows as they are given, in `f32`; the ridge is above the least one there.
+    #[test]
+    fn published_values_by_fit() {
+        let case = Case::read();
+        let (x, y) = check_values::raw();
+        let means = [&x, &y].map(|x| x.mean_axis(Axis(0)).unwrap());
+        let [x, y] = [x, y].map(|x| x.mapv(|v| v as f32));
+        let class: Vec<u32> = case.labels.iter().map(|&c| c as u32).collect();
+        let views = Views::paired(&[x.view(), y.view()], &class, &[1.0; 20]).unwrap();
+        for author in [false, true] {
+            let scm = Scm::new().bits(4).author_ridge(author);
+            let found = scm.fit(&views, 0, &Monitor::silent()).unwrap();
+            for (t, expected) in case.sequence().iter().enumerate() {
+                check_values::check_encoder(&found.model, t, &means[t], expected);
+            }
         }
     }
 
     #[test]
     fn published_values_of_the_pairs() {
+        let case = Case::read();
         let (x, y) = published();
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let pairs = problem.white.directions(problem.paired.as_ref().unwrap());
         let pairs = pairs.unwrap().keep(4);
-        let expected_x = array![
-            [
-                -0.1294344067641747,
-                0.01612512091232398,
-                0.020359497491209008,
-                0.13006488908988545,
-                0.06817006195214396
-            ],
-            [
-                0.04481857906021067,
-                -0.09796964098669908,
-                0.19376228728504266,
-                0.0026067277791996172,
-                -0.015411181274658887
-            ],
-            [
-                -0.15963650861963546,
-                0.06750739010785324,
-                0.2034204413658063,
-                -0.12310730764839087,
-                -0.1047335690910444
-            ],
-            [
-                0.17613599546640657,
-                0.3392774566121268,
-                0.1486658056193542,
-                -0.010646000747560657,
-                -0.1637012576054842
-            ]
-        ];
-        let expected_y = array![
-            [
-                0.09151873641970391,
-                0.00825074039092671,
-                0.09204307771101262,
-                -0.0018163442397132338
-            ],
-            [
-                0.014412523531702996,
-                0.12673112494590538,
-                0.03066936029263817,
-                0.1082872099060287
-            ],
-            [
-                -0.14531879408867232,
-                0.2603729528564868,
-                0.07569079612980567,
-                -0.18693174098426285
-            ],
-            [
-                0.11681624759619982,
-                0.015595203729516064,
-                -0.24280307737069104,
-                -0.11715931434478435
-            ]
-        ];
-        assert!(
-            close(&pairs.x, &expected_x.reversed_axes(), 1e-7),
-            "{}",
-            pairs.x
-        );
-        assert!(
-            close(&pairs.y, &expected_y.reversed_axes(), 1e-7),
-            "{}",
-            pairs.y
-        );
+        for (found, expected) in [
+            (&pairs.x, case.correlations_x),
+            (&pairs.y, case.correlations_y),
+        ] {
+            assert!(close(found, &expected.turned(), 1e-7), "{found}");
+        }
     }
 
     #[test]
     fn published_values_at_once() {
+        let case = Case::read();
         let (x, y) = published();
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let all = problem.white.directions(&problem.semantic).unwrap();
-        let singular = [14.955769323426077, 10.666474052222961, 1.6776865606978926];
+        let mut singular = all.values.iter().zip(&case.orth_singular);
         assert!(
-            singular
-                .iter()
-                .zip(&all.values)
-                .all(|(a, b)| (a - b).abs() < 1e-9)
+            singular.all(|(a, b)| (a - b).abs() < 1e-9),
+            "{}",
+            all.values
         );
-        // The other directions are arbitrary.
-        let wx = array![
-            [-0.205135074122648, 0.05884219057206607, 0.18079286601842764],
-            [
-                -0.07283728637940699,
-                0.31416997216634085,
-                -0.033585449903056015
-            ],
-            [
-                -0.09017532043445886,
-                0.14395637823002788,
-                0.01829987225076676
-            ],
-            [
-                0.0683339389741568,
-                -0.07511276891534954,
-                0.11635607416966456
-            ],
-            [
-                0.20822563331498317,
-                -0.07448957209739392,
-                0.016059434378319828
-            ],
-        ];
-        let wy = array![
-            [
-                0.026623991231951246,
-                -0.1571921469188913,
-                -0.03172787527286145
-            ],
-            [
-                -0.053129778207135145,
-                0.2542329447839854,
-                -0.1256308056752362
-            ],
-            [0.19890679401593614, 0.16215940306688528, 0.0649786410615691],
-            [
-                0.08427149293371419,
-                -0.03824326730276098,
-                0.2042028041790486
-            ],
-        ];
+        // Four classes have three directions; the fourth is arbitrary.
         let found = problem.orthogonal(3, Fill::Arbitrary, 0).unwrap();
-        assert!(close(&found.0, &wx, 1e-7) && close(&found.1, &wy, 1e-7));
+        for (found, expected) in [(&found.0, case.at_once_x), (&found.1, case.at_once_y)] {
+            let expected = expected.0.slice(s![.., ..3]).to_owned();
+            assert!(close(found, &expected, 1e-7), "{found}");
+        }
     }
 
     #[test]
@@ -570,39 +492,7 @@ mod tests {
         );
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let product = x.x.t().dot(&s).dot(&y.x);
-        let expected = array![
-            [
-                -37.77737640000001,
-                10.107991499999997,
-                -40.2515284,
-                20.429261299999997
-            ],
-            [
-                9.166369199999998,
-                17.5539035,
-                30.025869199999995,
-                1.743994100000004
-            ],
-            [
-                -0.2678386400000013,
-                6.731889499999999,
-                11.63711016,
-                5.633846179999998
-            ],
-            [
-                44.620242960000006,
-                -15.3895915,
-                57.69494776,
-                -16.698708019999998
-            ],
-            [
-                20.314684399999997,
-                6.218942999999998,
-                45.21864440000001,
-                0.32490420000000175
-            ]
-        ];
-        assert!(close(&product, &expected, 1e-10), "{product}");
+        assert!(close(&product, &Case::read().product.0, 1e-10), "{product}");
         let full = problem.white.whiten(&(4.0 * product));
         assert!(close(&full, &problem.semantic, 1e-10));
     }
@@ -680,6 +570,8 @@ mod tests {
         let wide = Array2::from_shape_fn((6, 20), |(i, j)| 1e3 * ((i * 7 + j * 3) % 11) as f32);
         let found = fit(Scm::new(), &wide, &class, &[1.0; 6]).unwrap();
         assert!(found.model.encode(0, wide.view()).is_ok());
+        let said = fit(Scm::new().author_ridge(true), &wide, &class, &[1.0; 6]).unwrap_err();
+        assert!(said.to_string().contains("scm.ridge"), "{said}");
         assert!(fit(Scm::new(), &x, &class, &[0.0; 6]).is_err());
         assert!(fit(Scm::new().bits(0), &x, &class, &[1.0; 6]).is_err());
         assert!(fit(Scm::new().ridge(0.0), &x, &class, &[1.0; 6]).is_err());

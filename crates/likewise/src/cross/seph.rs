@@ -410,12 +410,12 @@ impl Problem<'_> {
 }
 
 #[cfg(test)]
-#[allow(clippy::unreadable_literal)] // Printed values.
 mod tests {
     use ndarray::ArrayView2;
     use proptest::prelude::*;
 
-    use super::super::parts::tests::{SplitMix, found, two_modalities};
+    use super::super::check_values::{Rows, read};
+    use super::super::parts::tests::{SplitMix, close, found, two_modalities};
     use super::*;
     use crate::Event;
     use crate::reference::in_one_and_two_threads;
@@ -431,41 +431,27 @@ mod tests {
 
     #[test]
     fn published_values() {
-        let (problem, y) = published();
-        assert!((y[(0, 0)] + 0.4826815630806034).abs() < 1e-12);
-        let (cost, gradient) = problem.evaluate(&y);
-        assert!((cost - 1.7441889023165036).abs() < 1e-9, "{cost}");
-        let first = [
-            -0.062301186737429924,
-            0.0019317634376910919,
-            -0.001315662809831731,
-            -0.025790716438129177,
-        ];
-        let last = [
-            -0.019014926567763324,
-            -0.02661825263119741,
-            -0.018554383538619466,
-            0.01011651364683821,
-        ];
-        for k in 0..4 {
-            assert!((gradient[(0, k)] - first[k]).abs() < 1e-9, "{gradient}");
-            assert!((gradient[(5, k)] - last[k]).abs() < 1e-9);
+        #[derive(Deserialize)]
+        struct Case {
+            #[serde(rename = "Y")]
+            y: Rows,
+            cost: f64,
+            grad_used: Rows,
+            #[serde(rename = "Y_after_1")]
+            stepped: Rows,
+            cost_after_1: f64,
         }
+        let case: Case = read(include_str!("check_values/seph_kld.json"));
+        let (problem, y) = published();
+        assert!(close(&y, &case.y.0, 1e-12));
+        let (cost, gradient) = problem.evaluate(&y);
+        assert!((cost - case.cost).abs() < 1e-9, "{cost}");
+        assert!(close(&gradient, &case.grad_used.0, 1e-9), "{gradient}");
         let mut state = State::new(y);
         state.step(&gradient, 500.0);
-        let first = [
-            37.09284401653272,
-            -0.6007118390102856,
-            1.6712952052085925,
-            15.207031553576225,
-        ];
-        assert!(
-            (0..4).all(|k| (state.y[(0, k)] - first[k]).abs() < 1e-9),
-            "{}",
-            state.y
-        );
+        assert!(close(&state.y, &case.stepped.0, 1e-9), "{}", state.y);
         let (cost, _) = problem.evaluate(&state.y);
-        assert!((cost - 4.61330803837982).abs() < 1e-9, "{cost}");
+        assert!((cost - case.cost_after_1).abs() < 1e-9, "{cost}");
     }
 
     proptest! {
