@@ -3,7 +3,7 @@
 FROM rust:1.95-bookworm AS build
 WORKDIR /source
 COPY . .
-RUN cargo build --release --locked -p likewise-cli --bin likewise
+RUN cargo build --release --locked -p likewise-cli --features export --bin likewise
 # The licenses of all that the program is built from go with it.
 RUN cargo run --locked --bin xtask -- notices
 

@@ -62,7 +62,15 @@ pub(crate) fn dist(arguments: &[String]) -> Result<bool> {
 
 /// The program, its pages and its completions.
 fn program(target: &Path, folder: &Path) -> Result<()> {
-    let package = ["--release", "-p", "likewise-cli", "--bin", PROGRAM];
+    let package = [
+        "--release",
+        "-p",
+        "likewise-cli",
+        "--features",
+        "export",
+        "--bin",
+        PROGRAM,
+    ];
     // Where the linker looks first there is no shared C++ library to be found.
     let found = said("c++", &["-print-file-name=libstdc++.a"], Path::new("."))?;
     let archive = PathBuf::from(found.trim());
@@ -165,14 +173,38 @@ fn wheel(target: &Path, folder: &Path) -> Result<()> {
         let wheel = wheel?.path();
         if wheel.extension() == Some(OsStr::new("whl")) {
             let wheel = wheel.to_string_lossy();
-            print!(
-                "{}",
-                said(&python, &["-m", "auditwheel", "show", &wheel], here)?
-            );
+            let shown = said(&python, &["-m", "auditwheel", "show", &wheel], here)?;
+            print!("{shown}");
+            if !shown.contains("manylinux") {
+                return Err(format!("{wheel}: installs on no system but this one").into());
+            }
             let check = ["-m", "twine", "check", "--strict", &wheel];
             print!("{}", said(&python, &check, here)?);
+            tried(&wheel)?;
         }
     }
+    Ok(())
+}
+
+/// Installs the wheel as people do, with what it names and nothing else, and asks something of it.
+fn tried(wheel: &str) -> Result<()> {
+    let scratch = tempfile::tempdir()?;
+    let venv = scratch.path().join("venv");
+    said(
+        "python3",
+        &["-m", "venv", &venv.to_string_lossy()],
+        scratch.path(),
+    )?;
+    let of = |program: &str| venv.join("bin").join(program).display().to_string();
+    let install = ["-m", "pip", "install", "--quiet", wheel];
+    said(&of("python"), &install, scratch.path())?;
+    let asked = "import likewise, numpy as np; x = np.eye(4, dtype='f4'); \
+                 print(likewise.Index(x).search(x[:1], k=1)[0])";
+    said(&of("python"), &["-c", asked], scratch.path())?;
+    for verb in ["demo", "serve", "export"] {
+        said(&of("likewise"), &[verb, "--help"], scratch.path())?;
+    }
+    println!("{wheel}: installed and tried");
     Ok(())
 }
 

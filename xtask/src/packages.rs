@@ -26,7 +26,7 @@ pub(crate) struct Package {
     pub(crate) uses: BTreeSet<(String, String)>,
 }
 
-/// All crates that `likewise` is built from on this system, with its usual features, by name
+/// All crates that the program and the Python package are built from on this system, as they are handed out, by name
 /// and version; those that only tests need are left out.
 pub(crate) fn of_the_program() -> Result<BTreeMap<(String, String), Package>> {
     let tree = cargo(&[
@@ -35,6 +35,10 @@ pub(crate) fn of_the_program() -> Result<BTreeMap<(String, String), Package>> {
         "normal,build",
         "-p",
         "likewise-cli",
+        "-p",
+        "likewise-py",
+        "--features",
+        "likewise-cli/export",
         "--prefix",
         "none",
         "--locked",

@@ -1,6 +1,7 @@
 //! The graph of nearest neighbours.
 
 use likewise::graph::{KnnGraph, Symmetrize};
+use likewise::linear::even_or;
 use likewise::neighbor::{Neighbors, Precision};
 use likewise::{Error, Result};
 use likewise_study::graph::Settings;
@@ -16,6 +17,9 @@ type Csr<'py> = (
     Bound<'py, PyArray1<u32>>,
     Bound<'py, PyArray1<f32>>,
 );
+
+/// Means and scales of columns.
+type Scales<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
 /// How a graph is built.
 #[derive(FromPyObject)]
@@ -43,13 +47,30 @@ impl Asked {
                 .symmetrize(symmetrize),
             fuse: None,
             center: self.center,
-            // New rows are read as they come, so those of the graph are too.
+            // Columns are brought to one scale before (`scales`), so that new rows can be, too.
             standardize: Some(false),
             approximate: self.recall,
             precision: Precision::Auto,
             seed: self.seed,
         })
     }
+}
+
+/// What is taken off each column and what the rest is multiplied by, so that all vary alike: always or never as
+/// `said`, by itself only where one column outweighs all others. `None` where columns stay as they are.
+#[pyfunction]
+#[pyo3(signature = (x, said, how))]
+pub(crate) fn scales<'py>(
+    py: Python<'py>,
+    x: PyReadonlyArray2<'_, f32>,
+    said: Option<bool>,
+    how: How,
+) -> PyResult<Option<Scales<'py>>> {
+    let x = x.as_array();
+    let (mean, scale) = run(py, &how, |_| Ok(even_or(x, said)))?;
+    let same = |scale: &f64| (scale - 1.0).abs() <= f64::EPSILON;
+    let scaled = !scale.iter().all(same);
+    Ok(scaled.then(|| (mean.into_pyarray(py), scale.into_pyarray(py))))
 }
 
 /// A symmetric affinity graph, and the neighbours that it was made of where it was built here.

@@ -39,6 +39,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     #[cfg(feature = "networks")]
     m.add_function(wrap_pyfunction!(losses::loss, m)?)?;
+    m.add_function(wrap_pyfunction!(graph::scales, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::rank, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::summary, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::nmi, m)?)?;

@@ -8,8 +8,7 @@ use numpy::{IntoPyArray, PyArray1, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::failure::exception;
-use crate::work::{How, run};
+use crate::work::{How, guarded, run};
 
 /// A fitted model of any learner.
 #[pyclass(frozen, module = "likewise._likewise")]
@@ -22,13 +21,13 @@ impl Model {
     /// The model of the bytes of a `model.safetensors`.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        let model = likewise_nn::Model::open(bytes).map_err(|e| exception(&e))?;
+        let model = guarded(|| likewise_nn::Model::open(bytes))?;
         Ok(Self { model })
     }
 
     /// The bytes of its `model.safetensors`.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
-        let bytes = self.model.to_safetensors().map_err(|e| exception(&e))?;
+        let bytes = guarded(|| self.model.to_safetensors())?;
         Ok(PyBytes::new(py, &bytes))
     }
 

@@ -132,6 +132,7 @@ impl Asked {
         }
         let plan = Plan {
             tuples: tuples.as_ref(),
+            chosen: !tried.is_empty(),
             ..Plan::of(&data, x, &recipe, &protocol, device)
         };
         let outcome = if self.measure {

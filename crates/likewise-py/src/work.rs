@@ -1,6 +1,7 @@
 //! Long work beside the interpreter: on a thread of its own, told of as it goes, and stopped by Ctrl-C.
 
 use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
@@ -137,6 +138,12 @@ fn pool(threads: Option<usize>) -> PyResult<Option<ThreadPool>> {
         PyValueError::new_err(format!("n_jobs: cannot start the threads: {e}"))
     };
     pool.map(Some).map_err(cannot)
+}
+
+/// What is done without a thread of its own, in milliseconds; a panic does not cross the border either.
+pub(crate) fn guarded<T>(work: impl FnOnce() -> Result<T>) -> PyResult<T> {
+    let done = catch_unwind(AssertUnwindSafe(work));
+    done.map_err(panicked)?.map_err(|e| exception(&e))
 }
 
 fn panicked(payload: Box<dyn Any + Send>) -> PyErr {

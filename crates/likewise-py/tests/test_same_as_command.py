@@ -37,6 +37,40 @@ def test_a_graph(files, likewise_command, words, settings):
     assert np.array_equal(ours.data, theirs.data)
 
 
+@pytest.mark.parametrize("words, standardize", [((), "auto"), (("--standardize", "no"), False)])
+def test_columns_of_different_units(files, likewise_command, words, standardize):
+    folder, x, _, shown = files
+    x = x * np.where(np.arange(x.shape[1]) == 1, 1000, 1).astype(np.float32)
+    np.save(folder / "u.npy", x)
+    likewise_command("graph", "u.npy", "-k", 10, "-o", "u.npz", *words, cwd=folder)
+    theirs = load_npz(folder / "u.npz")
+    graph = likewise.KNeighborsGraph(10, standardize=standardize).fit(x)
+    assert graph.standardized_ == (standardize == "auto")
+    assert np.array_equal(graph.graph_.indices, theirs.indices)
+    assert np.array_equal(graph.graph_.data, theirs.data)
+    likewise_command(
+        "propagate", "u.npy", "--labels", "y.npy", "-k", 10, "--method", "lgc", "-o", "b.npz", *words, cwd=folder
+    )
+    ours = likewise.LabelPropagation("lgc", n_neighbors=10, standardize=standardize).fit(x, shown)
+    assert np.array_equal(ours.scores_, np.load(folder / "b.npz", allow_pickle=False)["scores"])
+    # New items are read as those that were fitted.
+    assert np.mean(ours.predict(x) == ours.transduction_) > 0.9
+
+
+def test_a_run_is_read_again(files, likewise_command):
+    folder, x, _, _ = files
+    likewise_command("fit", "x.npy", "--labels", "y.npy", "--recipe", "rca", "-o", "run", cwd=folder)
+    learner = likewise.MetricLearner.load(folder / "run")
+    assert np.array_equal(learner.transform(x), np.load(folder / "run/embeddings.npy"))
+    assert learner.recipe_ == "rca" and learner.results_["recipe"] == "rca"
+    assert learner.get_mahalanobis_matrix().shape == (x.shape[1],) * 2
+    with pytest.raises(ValueError, match="is no finished run"):
+        likewise.MetricLearner.load(folder)
+    (folder / "run/model.safetensors").write_bytes(b"no model")
+    with pytest.raises(ValueError, match="broken model file"):
+        likewise.MetricLearner.load(folder / "run")
+
+
 @pytest.mark.parametrize("method", ["mixed", "lgc", "harmonic", "manifold", "iscen", "dssml", "poisson", "lpdr"])
 def test_a_propagation(files, likewise_command, method):
     folder, x, _, shown = files

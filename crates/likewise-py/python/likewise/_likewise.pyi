@@ -29,6 +29,10 @@ class Graph:
     @property
     def search(self) -> str: ...
 
+def scales(
+    x: NDArray[np.float32], said: Optional[bool], how: _How
+) -> Optional[tuple[NDArray[np.float64], NDArray[np.float64]]]: ...
+
 class Index:
     @staticmethod
     def build(

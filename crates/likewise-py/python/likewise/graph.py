@@ -9,9 +9,40 @@ import numpy as np
 
 from ._base import Estimator
 from ._likewise import Graph
+from ._likewise import scales as even
 from ._work import count, how, seed
 
 Symmetrize = Union[str, float]
+Standardize = Union[str, bool]
+#: What is taken off each column and what the rest is multiplied by; None where columns stay as they are.
+Scales = Optional[tuple[np.ndarray, np.ndarray]]
+#: Rows of which a copy in double precision is made at once.
+ROWS = 65536
+
+
+def scales(
+    rows: np.ndarray, standardize: Standardize, n_jobs: Optional[int], verbose: bool
+) -> Scales:
+    """What brings columns to one scale, as the command does."""
+    if isinstance(standardize, (bool, np.bool_)):
+        said: Optional[bool] = bool(standardize)
+    elif isinstance(standardize, str) and standardize == "auto":
+        said = None
+    else:
+        raise ValueError(f"standardize = {standardize!r}: must be 'auto', True or False")
+    return None if said is False else even(rows, said, how(n_jobs, verbose))
+
+
+def scaled(rows: np.ndarray, by: Scales) -> np.ndarray:
+    """Rows whose columns are brought to one scale."""
+    if by is None:
+        return rows
+    mean, scale = by
+    out = np.empty(rows.shape, np.float32)
+    for start in range(0, len(rows), ROWS):
+        part = rows[start : start + ROWS].astype(np.float64)
+        out[start : start + ROWS] = (part - mean) * scale
+    return out
 
 
 def build(
@@ -58,8 +89,6 @@ def as_csr(graph: Graph) -> Any:
 class KNeighborsGraph(Estimator):
     """Symmetric affinity graph of the nearest neighbours by cosine.
 
-    Columns stay as they come, unlike in ``likewise graph``: scale those of different units before.
-
     The weight of a pair is ``cos ** gamma``, twice that where each lists the other, and a tenth where only
     one does (`symmetrize`).
 
@@ -76,8 +105,9 @@ class KNeighborsGraph(Estimator):
     recall : float, default=0.95
         Share of the true neighbours that an approximate search must find.
     center : bool, default=False
-        Take the mean off before. Columns of different units are not brought to one scale, as the command
-        does: put a ``StandardScaler`` before.
+        Take the mean off before; of columns that are brought to one scale it always is.
+    standardize : {"auto"} or bool, default="auto"
+        Bring columns to one scale, as ``likewise graph`` does: ``"auto"`` where one of them outweighs all others.
     random_state : int, RandomState, Generator or None, default=0
         Seed of the approximate search.
     n_jobs : int or None, default=None
@@ -90,6 +120,8 @@ class KNeighborsGraph(Estimator):
     graph_ : scipy.sparse.csr_matrix of shape (n_samples, n_samples), float32
     search_ : dict
         How the neighbours were found.
+    standardized_ : bool
+        Whether columns were brought to one scale.
     n_features_in_ : int
 
     Examples
@@ -113,6 +145,7 @@ class KNeighborsGraph(Estimator):
         approx: bool = False,
         recall: float = 0.95,
         center: bool = False,
+        standardize: Standardize = "auto",
         random_state: Any = 0,
         n_jobs: Optional[int] = None,
         verbose: bool = False,
@@ -123,24 +156,28 @@ class KNeighborsGraph(Estimator):
         self.approx = approx
         self.recall = recall
         self.center = center
+        self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsGraph:
         """Build the graph of the rows of `X`; `y` is not looked at."""
+        rows = self._rows_to_fit(X)
+        by = scales(rows, self.standardize, self.n_jobs, self.verbose)
         graph = build(
-            self._rows_to_fit(X),
+            scaled(rows, by),
             self.n_neighbors,
             self.gamma,
             self.symmetrize,
             self.approx,
             self.recall,
-            self.center,
+            self.center and by is None,
             self.random_state,
             self.n_jobs,
             self.verbose,
         )
+        self.standardized_ = by is not None
         self.graph_ = as_csr(graph)
         self.search_ = json.loads(graph.search)
         return self

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -11,7 +12,7 @@ from ._arrays import as_numpy, matrix
 from ._base import Estimator, TransformerMixin
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
-from ._likewise import Fitted
+from ._likewise import Fitted, Model
 from ._work import how
 
 
@@ -148,6 +149,42 @@ class MetricLearner(TransformerMixin, Estimator):
         self.pseudo_labels_ = labels.decoded(codes)
         self.confidence_ = np.zeros(n, np.float32)
         self.confidence_[believed["rows"]] = believed["confidence"]
+
+    @classmethod
+    def load(cls, path: Any) -> MetricLearner:
+        """What ``likewise fit`` or ``Study.save`` learned, to embed other items with.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Folder of a run of one view.
+
+        Returns
+        -------
+        MetricLearner
+            With `recipe_`, `settings_`, `results_` and `verdict_` as the run has them; `pseudo_labels_` and
+            `confidence_` are in the ``items.parquet`` of the run.
+        """
+        run = Path(path)
+        try:
+            config = json.loads((run / "config.json").read_text(encoding="utf-8"))
+            results = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
+            model = (run / "model.safetensors").read_bytes()
+        except FileNotFoundError as e:
+            raise ValueError(
+                f"{run} is no finished run of `likewise fit`: it has no {Path(e.filename).name}"
+            ) from e
+        except (NotADirectoryError, json.JSONDecodeError, UnicodeDecodeError) as e:
+            raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
+        learner = cls(config["recipe"]["name"])
+        learner._model = Model.from_bytes(model)
+        learner.n_features_in_ = learner._model.input_dim
+        learner.recipe_ = config["recipe"]["name"]
+        learner.settings_ = config["recipe"]
+        learner.results_ = results
+        learner.verdict_ = results["verdict"]
+        learner.similarity_ = learner._model.similarity
+        return learner
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed items: rows that compare by `similarity_`; those of the cosine have length 1.

@@ -13,7 +13,7 @@ from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
 from ._work import how
-from .graph import Symmetrize, build
+from .graph import Scales, Standardize, Symmetrize, build, scaled, scales
 
 
 class LabelPropagation(ClassifierMixin, Estimator):
@@ -29,7 +29,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         published, without class masses; ``{"mass": "uniform"}`` is better where classes are about equally large.
     affinity : {"knn", "precomputed"}, default="knn"
         ``"precomputed"``: `X` of `fit` is a symmetric scipy matrix, such as that of `KNeighborsGraph`.
-    n_neighbors, gamma, symmetrize, approx, recall, center
+    n_neighbors, gamma, symmetrize, approx, recall, center, standardize
         As of `KNeighborsGraph`, for ``affinity="knn"``. `symmetrize` None is what the method asks for: ``"mutual"`` for
         ``method="dssml"``, and the default of `KNeighborsGraph` for all others.
     random_state : int, RandomState, Generator or None, default=0
@@ -85,6 +85,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         approx: bool = False,
         recall: float = 0.95,
         center: bool = False,
+        standardize: Standardize = "auto",
         random_state: Any = 0,
         n_jobs: Optional[int] = None,
         verbose: bool = False,
@@ -98,6 +99,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         self.approx = approx
         self.recall = recall
         self.center = center
+        self.standardize = standardize
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.verbose = verbose
@@ -167,6 +169,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
             indptr, columns, values, n = csr(X, "X")
             self.n_features_in_ = n
             self.X_ = None
+            self._scales: Scales = None
             return Graph.from_csr(indptr, columns, values, how(self.n_jobs, self.verbose))
         if self.affinity != "knn":
             raise ValueError(f"affinity = {self.affinity!r}: must be 'knn' or 'precomputed'")
@@ -174,6 +177,8 @@ class LabelPropagation(ClassifierMixin, Estimator):
         symmetrize = self.symmetrize
         if symmetrize is None:
             symmetrize = _likewise.symmetrize(self.method)
+        self._scales = scales(rows, self.standardize, self.n_jobs, self.verbose)
+        rows = scaled(rows, self._scales)
         graph = build(
             rows,
             self.n_neighbors,
@@ -181,7 +186,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
             symmetrize,
             self.approx,
             self.recall,
-            self.center,
+            self.center and self._scales is None,
             self.random_state,
             self.n_jobs,
             self.verbose,
@@ -201,10 +206,10 @@ class LabelPropagation(ClassifierMixin, Estimator):
         """
         if getattr(self, "X_", self) is None:
             raise ValueError("with affinity='precomputed' there are no rows to compare new items with")
-        rows = self._rows(X, "predict")
+        rows = scaled(self._rows(X, "predict"), self._scales)
         work = how(self.n_jobs, False)
         fitted = self.X_
-        if self.center:
+        if self.center and self._scales is None:
             mean = fitted.mean(axis=0, dtype=np.float64)
             fitted, rows = (np.require(x - mean, np.float32, ["C"]) for x in (fitted, rows))
         index = _likewise.Index.build(fitted, "flat", "cosine", 0, work)

@@ -1,0 +1,331 @@
+"""What a served run answers, how soon, and beside PostgreSQL with pgvector on the same vectors.
+
+    python serving.py LIKEWISE OUT.md --case "2,688 x 512" [--minutes 10]
+    python serving.py LIKEWISE OUT.md --case "200,000 x 128" --peer
+
+LIKEWISE is the program as released. Generated rows of as many classes as the case says; five labels a class are known.
+Searches ask by vectors that are not in the run, for ten answers each; labels are true ones of items drawn at random, so each
+changes beliefs. A label counts from the request to the answer, which comes when it is on the disk and all that follows from
+it is known: what a page then paints is not in it. Recall is against all items compared by numpy. With `--minutes`, 100
+requests a second go on for so long, of which one in twenty is a label, while every ten seconds another model takes over.
+What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
+"""
+
+import argparse
+import concurrent.futures
+import http.client
+import json
+import os
+import subprocess
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+
+SEED = 1
+K = 10
+CLASSES = {"2,688 x 512": 8, "200,000 x 128": 100, "1,000,000 x 128": 100}
+CLIENTS = [1, 8, 64]
+ASKED = 2_000
+LABELS = 200
+A_SECOND = 100
+
+
+def generated(items, columns, classes, rng):
+    """Unequal clouds: rows of a class around three centres of it."""
+    centres = rng.normal(size=(classes, 3, columns))
+    y = rng.integers(classes, size=items)
+    x = centres[y, rng.integers(3, size=items)] + rng.normal(size=(items, columns)) * 1.2
+    return x.astype(np.float32), y
+
+
+class Server:
+    """A served run, until the end of the block."""
+
+    def __init__(self, program, run):
+        self.process = subprocess.Popen(
+            [program, "serve", run, "--port", "0"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        for line in self.process.stdout:
+            if "http://" in line:
+                self.port = int(line.split("http://", 1)[1].split("/")[0].split(":")[1])
+                break
+        else:
+            raise SystemExit(self.process.stderr.read())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait()
+
+    def memory(self):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        return int(status.split("VmRSS:")[1].split()[0]) / 1024
+
+
+class Client:
+    """One connection that stays open."""
+
+    def __init__(self, port):
+        self.port, self.open = port, None
+
+    def ask(self, method, path, body=None):
+        """The status, what was answered, and the seconds that it took."""
+        text = None if body is None else json.dumps(body)
+        begun = time.perf_counter()
+        for again in (False, True):
+            try:
+                if self.open is None:
+                    self.open = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+                self.open.request(method, path, text, {"Content-Type": "application/json"})
+                answer = self.open.getresponse()
+                read = answer.read()
+                return answer.status, read, time.perf_counter() - begun
+            except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
+                # An idle connection was closed.
+                self.open = None
+                if again:
+                    raise
+
+
+def percentiles(seconds):
+    p50, p99 = np.percentile(np.array(seconds) * 1000, [50, 99])
+    return [round(float(p50), 1), round(float(p99), 1)]
+
+
+def at_once(clients, tasks, make, ask):
+    """Seconds of each task, by so many clients at once, and tasks a second."""
+    waiting, lock = list(range(tasks)), threading.Lock()
+
+    def work(_):
+        client, spent = make(), []
+        while True:
+            with lock:
+                if not waiting:
+                    return spent
+                task = waiting.pop()
+            spent.append(ask(client, task))
+
+    begun = time.perf_counter()
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        spent = [seconds for part in pool.map(work, range(clients)) for seconds in part]
+    return percentiles(spent), round(tasks / (time.perf_counter() - begun))
+
+
+def recall(x, queries, found):
+    unit = x / np.linalg.norm(x, axis=1, keepdims=True)
+    hits = 0
+    for query, ids in zip(queries, found):
+        truth = np.argpartition(-(unit @ query), K)[:K]
+        hits += len(set(truth.tolist()) & set(ids))
+    return round(hits / (K * len(found)), 3)
+
+
+def search(server, vectors):
+    body = [{"vector": vector.tolist(), "k": K} for vector in vectors]
+
+    def ask(client, task):
+        status, _, seconds = client.ask("POST", "/search", body[task % len(body)])
+        assert status == 200, status
+        return seconds
+
+    at_once(1, 50, lambda: Client(server.port), ask)
+    return {
+        str(clients): at_once(clients, ASKED, lambda: Client(server.port), ask) for clients in CLIENTS
+    }
+
+
+def label(server, truth, rng):
+    client, spent, changed = Client(server.port), [], []
+    for item in rng.permutation(len(truth))[:LABELS]:
+        body = {"id": str(item), "label": str(truth[item]), "who": "bench"}
+        status, answer, seconds = client.ask("POST", "/label", body)
+        assert status == 200, answer
+        spent.append(seconds)
+        changed.append(json.loads(answer)["changed"])
+    return percentiles(spent), int(np.median(changed))
+
+
+def endure(server, vectors, truth, minutes, rng):
+    """100 requests a second, with another model every ten seconds."""
+    client = Client(server.port)
+    assert client.ask("POST", "/refit", {})[0] in (200, 202)
+    while json.loads(client.ask("GET", "/refit")[1])["state"] == "running":
+        time.sleep(0.2)
+    models = [model["number"] for model in json.loads(client.ask("GET", "/models")[1])["models"]]
+    items, end = rng.integers(len(truth), size=100_000), time.time() + 60 * minutes
+    failed, done, memory, spent = [], [0], [], []
+
+    def ask(number):
+        own = local.__dict__.setdefault("client", Client(server.port))
+        item = int(items[number % len(items)])
+        if number % 20 == 0:
+            got = own.ask("POST", "/label", {"id": str(item), "label": str(truth[item])})
+        else:
+            got = own.ask("POST", "/search", {"vector": vectors[number % len(vectors)].tolist(), "k": K})
+        spent.append(got[2])
+        done[0] += 1
+        if got[0] != 200:
+            failed.append(got[:2])
+
+    local, number, swaps, begun = threading.local(), 0, 0, time.time()
+    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+        while time.time() < end:
+            for _ in range(A_SECOND // 10):
+                pool.submit(ask, number)
+                number += 1
+            if number % (10 * A_SECOND) == 0:
+                got = client.ask("POST", f"/models/{models[swaps % len(models)]}/restore", {})
+                swaps += got[0] == 200
+                memory.append(round(server.memory()))
+            time.sleep(max(0.0, begun + number / A_SECOND - time.time()))
+    # The first minute fills caches.
+    settled = memory[min(6, len(memory) - 1) :]
+    return {
+        "requests": done[0],
+        "failed": [str(f) for f in failed[:5]],
+        "failures": len(failed),
+        "swaps": swaps,
+        "latency": percentiles(spent),
+        "memory": [settled[0], settled[-1], max(settled)],
+    }
+
+
+def pgvector(x, vectors, folder):
+    """The same by PostgreSQL: an HNSW index with the default settings, on one connection a client."""
+    import pgserver
+    import psycopg
+
+    server = pgserver.get_server(folder)
+    with psycopg.connect(server.get_uri(), autocommit=True) as db:
+        db.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        db.execute(f"CREATE TABLE items (id int PRIMARY KEY, v vector({x.shape[1]}))")
+        with db.cursor().copy("COPY items FROM STDIN") as copy:
+            for i, row in enumerate(x):
+                copy.write_row((i, "[" + ",".join(f"{v:.6g}" for v in row) + "]"))
+        db.execute("SET maintenance_work_mem = '4GB'")
+        begun = time.perf_counter()
+        db.execute("CREATE INDEX ON items USING hnsw (v vector_cosine_ops)")
+        built = time.perf_counter() - begun
+    text = ["[" + ",".join(f"{v:.6g}" for v in vector) + "]" for vector in vectors]
+    query = f"SELECT id FROM items ORDER BY v <=> %s::vector LIMIT {K}"
+
+    def connect():
+        db = psycopg.connect(server.get_uri(), autocommit=True)
+        db.execute("SET hnsw.ef_search = 100")
+        return db
+
+    def ask(db, task):
+        begun = time.perf_counter()
+        db.execute(query, (text[task % len(text)],)).fetchall()
+        return time.perf_counter() - begun
+
+    with connect() as db:
+        found = [[row[0] for row in db.execute(query, (t,)).fetchall()] for t in text[:200]]
+    at_once(1, 50, connect, ask)
+    times = {str(clients): at_once(clients, ASKED, connect, ask) for clients in CLIENTS}
+    server.cleanup()
+    return {"search": times, "recall": recall(x, vectors[:200], found), "built": round(built)}
+
+
+def measured(program, name, minutes, peer):
+    items, columns = (int(part.replace(",", "")) for part in name.split(" x "))
+    rng = np.random.default_rng(SEED)
+    x, y = generated(items + 500, columns, CLASSES[name], rng)
+    x, vectors, truth = x[:items], x[items:], y[:items]
+    shown = np.full(items, -1)
+    for c in range(CLASSES[name]):
+        shown[np.flatnonzero(truth == c)[:5]] = c
+    with tempfile.TemporaryDirectory() as folder:
+        np.savez(f"{folder}/items.npz", x=x, label=shown)
+        run = f"{folder}/run"
+        begun = time.time()
+        fit = [program, "fit", f"{folder}/items.npz", "--recipe", "label-rca", "--draws", "1", "-q", "-o", run]
+        subprocess.run(fit, check=True, cwd=folder)
+        case = {"fit": round(time.time() - begun)}
+        embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
+        begun = time.time()
+        with Server(program, run) as server:
+            client = Client(server.port)
+            while client.ask("GET", "/healthz")[0] != 200:
+                time.sleep(0.1)
+            case["open"] = round(time.time() - begun, 1)
+            asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
+            asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
+            found = [
+                [int(hit["id"]) for hit in json.loads(client.ask("POST", "/search", {"vector": v.tolist(), "k": K})[1])["hits"]]
+                for v in vectors[:200]
+            ]
+            case["recall"] = recall(embedded, asked[:200], found)
+            case["search"] = search(server, vectors)
+            case["label"], case["changed"] = label(server, truth, rng)
+            case["memory"] = round(server.memory())
+            if minutes:
+                case["endured"] = {"minutes": minutes, **endure(server, vectors, truth, minutes, rng)}
+        if peer:
+            case["peer"] = pgvector(embedded, asked, f"{folder}/pg")
+    return case
+
+
+def cell(times):
+    (p50, p99), rate = times
+    return f"{p50} / {p99} ({rate})"
+
+
+def page(cases):
+    rows = [
+        "# A served run: how soon it answers",
+        "",
+        "Measured by `crates/likewise-serve/benches/serving.py`, whose first lines say how: generated rows, five known labels a class, `likewise serve` on 2 cores,",
+        "the clients on the same cores. Milliseconds are the median and the 99th percentile; in brackets requests a second.",
+        "",
+        "| items | search, 1 client | 8 | 64 | recall@10 | a label | beliefs it changes | memory, MiB | opens in, s |",
+        "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
+    ]
+    for name, case in cases.items():
+        search = " | ".join(cell(case["search"][str(clients)]) for clients in CLIENTS)
+        rows.append(
+            f"| {name} | {search} | {case['recall']} | {case['label'][0]} / {case['label'][1]} | {case['changed']} "
+            f"| {case['memory']} | {case['open']} |"
+        )
+        if peer := case.get("peer"):
+            search = " | ".join(cell(peer["search"][str(clients)]) for clients in CLIENTS)
+            rows.append(f"| the same, pgvector | {search} | {peer['recall']} | - | - | - | - |")
+    for name, case in cases.items():
+        if it := case.get("endured"):
+            rows += [
+                "",
+                f"**{it['minutes']} minutes** of {name}: {it['requests']:,} requests at {A_SECOND} a second, one in twenty a label, and {it['swaps']} times "
+                f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms; memory after the first minute "
+                f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}.",
+            ]
+    peers = [case["peer"]["built"] for case in cases.values() if "peer" in case]
+    if peers:
+        rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {peers[0]} s; a client is a connection of its own."]
+    return "\n".join(rows) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--case", choices=CLASSES, action="append", default=[])
+    parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--peer", action="store_true")
+    given = parser.parse_args()
+    program = os.path.abspath(given.program)
+    kept = given.out.parent / "cases.json"
+    cases = json.loads(kept.read_text()) if kept.exists() else {}
+    for name in given.case:
+        cases[name] = measured(program, name, given.minutes, given.peer)
+        given.out.parent.mkdir(parents=True, exist_ok=True)
+        kept.write_text(json.dumps(cases, indent=1) + "\n")
+    given.out.write_text(page({name: cases[name] for name in CLASSES if name in cases}))
+
+
+if __name__ == "__main__":
+    main()
