@@ -40,6 +40,7 @@
 //! - An item labeled [`Outside`](crate::Label::Outside), known to belong to none of the classes, is a node without
 //!   a label that gets no pseudo-label: it passes on what reaches it, but counts in the size of no class.
 
+pub mod additive_session;
 pub mod affinity;
 pub mod by_tag;
 pub mod control;
@@ -51,6 +52,7 @@ pub mod harmonic;
 pub mod induction;
 pub mod iscen;
 pub mod lgc;
+pub mod lgc_session;
 pub mod lpdr;
 pub mod manifold;
 mod method;
@@ -63,6 +65,7 @@ pub mod poisson_session;
 pub mod session;
 pub mod tong_jin;
 
+pub use additive_session::AdditiveSession;
 pub use affinity::{Affinity, affinity_exact};
 pub use control::Control;
 pub use dssml::Dssml;
@@ -72,6 +75,7 @@ pub use gong::GongExact;
 pub use harmonic::Harmonic;
 pub use iscen::Iscen;
 pub use lgc::Lgc;
+pub use lgc_session::LgcSession;
 pub use lpdr::Lpdr;
 pub use manifold::Manifold;
 pub use method::Method;

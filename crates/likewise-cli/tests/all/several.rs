@@ -134,11 +134,13 @@ fn fit_learns_from_shared_labels_and_its_run_shows_them() {
     let found = String::from_utf8(found.stdout).unwrap();
     assert!(found.contains("red|short"), "{found}");
     let report = fs::read_to_string(scene.path("run/report.html")).unwrap();
-    assert!(report.contains("red|short"));
+    assert!(report.contains("red|short") && report.contains("nDCG@8"));
     let again = scene.good("eval run -q --json --at 8");
     assert_eq!(again["ndcg"]["8"], said["ndcg"]["8"]);
     // Without a name it is contextual; all labels of an item pull in proxy-anchor; a relation by recipe.
-    scene.good(&format!("fit x.csv {TAGS} -q -o usual"));
+    let usual = scene.good(&format!("fit x.csv {TAGS} -q -o usual --json"));
+    // No recipe is advised that goes by one label.
+    assert_ne!(usual["answers"]["next"]["do"], "recipe", "{usual}");
     let config = fs::read_to_string(scene.path("usual/config.json")).unwrap();
     assert!(
         config.contains("\"contextual\"") && !config.contains("relation"),

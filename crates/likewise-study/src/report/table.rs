@@ -11,6 +11,8 @@ enum Column {
     Recall(usize),
     MapAtR,
     RPrecision,
+    /// Of several labels an item: at this k, by the share of them that two items have in common.
+    Ndcg(usize),
     Nmi,
 }
 
@@ -20,6 +22,7 @@ impl Column {
             Column::Recall(k) => format!("R@{k}"),
             Column::MapAtR => "MAP@R".into(),
             Column::RPrecision => "R-precision".into(),
+            Column::Ndcg(k) => format!("nDCG@{k}"),
             Column::Nmi => "NMI".into(),
         }
     }
@@ -29,6 +32,7 @@ impl Column {
             Column::Recall(k) => row.recall.get(&k).copied(),
             Column::MapAtR => row.map_at_r,
             Column::RPrecision => row.r_precision,
+            Column::Ndcg(k) => row.ndcg.get(&k).copied(),
             Column::Nmi => row.nmi,
         }
     }
@@ -38,6 +42,7 @@ impl Column {
             Column::Recall(k) => row.ci.get(&format!("recall@{k}")),
             Column::MapAtR => row.ci.get("map_at_r"),
             Column::RPrecision => row.ci.get("r_precision"),
+            Column::Ndcg(k) => row.ci.get(&format!("ndcg@{k}")),
             Column::Nmi => row.ci.get("nmi"),
         }
     }
@@ -115,6 +120,10 @@ pub(super) fn legend(results: &Results) -> Markup {
                 answers, R being how many there are (1 is perfect). The labels that were kept \
                 back ask, and all items are searched; it is of items of the labeled classes alone. Of the \
                 others' classes nobody knows, so what share of the very first answers is right cannot be measured. "
+            } @else if !results.summary.ndcg.is_empty() {
+                b { "R@k" } " share of queries with an item that has a label of theirs among the first k answers. "
+                b { "MAP@R" } " how well all such items come first, "
+                b { "nDCG@k" } " how well those that share most labels do (1 is perfect). "
             } @else {
                 b { "R@k" } " share of queries with an item of their class among the first k \
                 answers. "
@@ -169,7 +178,10 @@ fn columns(results: &Results) -> Vec<Column> {
         None if results.summary.r_precision.is_some() => Column::RPrecision,
         _ => Column::MapAtR,
     };
-    recall.chain([ranked]).chain(nmi).collect()
+    // At the largest k, which tells most of the order.
+    let graded = results.summary.ndcg.keys().last();
+    let graded = graded.map(|&k| Column::Ndcg(k));
+    recall.chain([ranked]).chain(graded).chain(nmi).collect()
 }
 
 fn cell(value: Option<f64>, interval: Option<&[f64; 2]>) -> Markup {

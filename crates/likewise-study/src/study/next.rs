@@ -50,7 +50,11 @@ impl Rows {
         if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
             return next;
         }
-        self.by_finding(plan, labels.map(|answer| answer.finding), spreading)
+        match self.by_finding(plan, labels.map(|answer| answer.finding), spreading) {
+            // Those that are advised go by one label an item.
+            Next::Recipe { .. } if has_several_labels(plan) => Next::Nothing,
+            next => next,
+        }
     }
 
     /// What to do by what was found of the labels, and of spreading them.
@@ -158,8 +162,14 @@ impl Verdict {
 /// Whether the study has a test part whose labels could all be fitted, and measured in turn.
 fn can_measure_all(plan: &Plan) -> bool {
     // Items of several labels are in no folds.
-    let tagged = (plan.collection.labels.as_ref()).is_some_and(|labels| labels.tags().is_some());
-    plan.protocol.split == SplitKind::Item && plan.protocol.labels_per_class.is_none() && !tagged
+    plan.protocol.split == SplitKind::Item
+        && plan.protocol.labels_per_class.is_none()
+        && !has_several_labels(plan)
+}
+
+fn has_several_labels(plan: &Plan) -> bool {
+    let labels = plan.collection.labels.as_ref();
+    labels.is_some_and(|labels| labels.tags().is_some())
 }
 
 /// The recipe that learns from labels alone, by what was found of spreading them.

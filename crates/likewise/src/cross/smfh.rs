@@ -22,7 +22,8 @@
 //! Source: Tang, Wang and Shao, "Supervised matrix factorization hashing for cross-modal
 //! retrieval", IEEE Transactions on Image Processing 2016. Published code decomposes the whole
 //! Laplacian, O(n^3), and so takes few rows; the equation is solved exactly here without it. It
-//! stops when `J` falls by less than 1, whatever its size ([`author_stop`](Smfh::author_stop)); here that is a share of it. A bit is
+//! stops when `J` falls by less than 1, whatever its size ([`author_stop`](Smfh::author_stop)); here that is a share of it.
+//! Few rows take long: of 150 digits the first 100 sweeps end at a MAP@50 of .37, and some hundreds more at .49. A bit is
 //! 1 at its threshold too, as all bits here are. Ours: weights, but for the neighbours.
 
 use ndarray::{Array2, Axis};
@@ -76,7 +77,7 @@ impl Default for Smfh {
             beta: 100.0,
             gamma: 1.0,
             ridge: 0.01,
-            max_sweeps: 100,
+            max_sweeps: 1000,
             tolerance: 1e-4,
             author_stop: false,
         }
@@ -84,7 +85,7 @@ impl Default for Smfh {
 }
 
 impl Smfh {
-    /// 64 bits, 5 neighbours, 100 sweeps, and the published weights of the terms.
+    /// 64 bits, 5 neighbours, 1000 sweeps at most, and the published weights of the terms.
     pub fn new() -> Self {
         Self::default()
     }

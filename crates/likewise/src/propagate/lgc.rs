@@ -22,9 +22,12 @@
 //!
 //! Cost: O(iterations x entries x C), memory O(n C).
 //!
+//! [`LgcSession`](super::LgcSession) follows single changes of labels.
+//!
 //! Source: Zhou et al. 2003; eq. (10) of Zhuang and Moulin 2023 with the normalised
 //! Laplacian. `mu = 1/99` is their `a = 0.99`.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::parts::counted::Counted;
@@ -32,7 +35,7 @@ use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::{positive, setters};
 use super::{Given, Mass, Propagate, Sizes, Spread};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Monitor, Result};
+use crate::{Graph, Monitor, Result};
 
 /// Parameters of local and global consistency.
 ///
@@ -94,6 +97,20 @@ impl Lgc {
         self
     }
 
+    pub(super) fn own_mu(&self) -> f64 {
+        self.mu
+    }
+
+    /// Fails on a parameter out of range.
+    pub(super) fn check(&self) -> Result<()> {
+        positive("mu", self.mu)
+    }
+
+    /// How scores become beliefs. Fails where the sizes that are known do not suit the labels.
+    pub(super) fn counted(&self, known: &Known) -> Result<Counted> {
+        Counted::new(known, self.mass, self.sizes.as_ref())
+    }
+
     pub(super) fn own_sizes(&self) -> Option<&Sizes> {
         self.sizes.as_ref()
     }
@@ -104,10 +121,10 @@ impl Lgc {
 impl Propagate for Lgc {
     fn spread(&self, given: &Given, monitor: &Monitor) -> Result<Spread> {
         given.check::<Self>()?;
-        positive("mu", self.mu)?;
+        self.check()?;
         let solver = self.solver();
         let known = Known::new(given.graph, given.labels, monitor)?;
-        let counted = Counted::new(&known, self.mass, self.sizes.as_ref())?;
+        let counted = self.counted(&known)?;
         let mut solution = solve(&known, self.mu, &solver, monitor)?;
         let scores = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
@@ -123,8 +140,7 @@ pub(super) fn solve(
     monitor: &Monitor,
 ) -> Result<Solution> {
     let degrees = known.graph.divisors();
-    let diagonal = degrees.iter().map(|d| (1.0 + mu) * d).collect();
-    let operator = Sparse::new(known.graph, diagonal, known.graph.weights());
+    let operator = operator(known.graph, &degrees, mu);
     let rhs = known.one_hot_rows(|i| mu * degrees[i].sqrt());
     monitor.start("local and global consistency", None);
     let mut solution = solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
@@ -133,12 +149,32 @@ pub(super) fn solve(
     Ok(solution)
 }
 
+/// `F` of a label at one item alone (`n x 1`).
+pub(super) fn of_one(
+    graph: &Graph,
+    item: usize,
+    mu: f64,
+    solver: &ConjugateGradient,
+    monitor: &Monitor,
+) -> Result<Solution> {
+    let degrees = graph.divisors();
+    let operator = operator(graph, &degrees, mu);
+    let rhs = Array2::from_elem((1, 1), mu * degrees[item].sqrt());
+    let mut solution = solver.solve_rows(&operator, &[item], rhs.view(), None, monitor)?;
+    for_each_row(&mut solution.x, |i, mut row| row *= degrees[i].sqrt());
+    Ok(solution)
+}
+
+fn operator<'a>(graph: &'a Graph, degrees: &[f64], mu: f64) -> Sparse<'a, f32> {
+    let diagonal = degrees.iter().map(|d| (1.0 + mu) * d).collect();
+    Sparse::new(graph, diagonal, graph.weights())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{Beliefs, Graph, Labels};
-    use ndarray::Array2;
+    use crate::{Beliefs, Labels};
     use proptest::prelude::*;
 
     fn run(lgc: &Lgc, graph: &Graph, labels: &Labels) -> Beliefs {

@@ -22,15 +22,15 @@
 //!
 //! Source: ours; the flow is that of [`Poisson`].
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::Array2;
 
+use super::additive_session::{Additive, AdditiveSession};
 use super::parts::counted::decided;
 use super::parts::known::{Known, for_each_row};
 use super::poisson::center;
-use super::session::changed;
 use super::{Given, Poisson};
 use crate::solve::{ConjugateGradient, Solution, Sparse};
-use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
+use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
 
 /// Beliefs of Poisson learning that follow single changes of labels.
 ///
@@ -52,15 +52,7 @@ use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
 /// assert_eq!(changed, [2, 3]);
 /// # Ok::<(), likewise::Error>(())
 /// ```
-#[derive(Debug, Clone)]
-pub struct PoissonSession<'a> {
-    method: Poisson,
-    graph: &'a Graph,
-    labels: Labels,
-    /// `A`, over all classes, those without a label included.
-    flows: Array2<f64>,
-    beliefs: Beliefs,
-}
+pub type PoissonSession<'a> = AdditiveSession<'a, Poisson>;
 
 impl Poisson {
     /// Propagates, and keeps what is needed to follow changes of single labels.
@@ -75,115 +67,41 @@ impl Poisson {
         Given::new(graph, labels).check::<Self>()?;
         self.check()?;
         let known = Known::new(graph, labels, monitor)?;
-        let bounds = self.bounds(&known)?;
+        self.check_sizes(&known)?;
         let sources = Known::over_all(graph, labels).one_hot(|_| 1.0);
         monitor.start("Poisson learning", None);
         let mut solution = flows(graph, sources, &self.solver(), monitor)?;
         monitor.end();
-        let flows = std::mem::take(&mut solution.x);
+        let sums = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        let beliefs = decided(&known, scores(&known, &flows), bounds.as_ref(), convergence);
-        Ok(PoissonSession {
-            method: self.clone(),
-            graph,
-            labels: labels.clone(),
-            flows,
-            beliefs,
-        })
+        AdditiveSession::begin(self, graph, &known, labels, (sums, convergence))
     }
 }
 
-impl PoissonSession<'_> {
-    /// Sets the label of an item; gives the items whose pseudo-label changed, ascending.
-    ///
-    /// The class must be one of the classes of the labels that the session began with;
-    /// it need not have had a label so far.
-    ///
-    /// Fails where there is no such item or class, where no known label would be left, where the sizes that are
-    /// known do not suit the labels, and when cancelled; the session is then as before. Costs the solve of one column
-    /// and O(n C).
-    pub fn relabel(&mut self, item: usize, label: Label, monitor: &Monitor) -> Result<Vec<u32>> {
-        let labels = changed(&self.labels, item, label)?;
-        let beliefs = {
-            let silent = Monitor::silent();
-            let known = Known::new(self.graph, &labels, &silent)?;
-            let bounds = self.method.bounds(&known)?;
-            let class = |label: Label| label.class().map(|class| class as usize);
-            let change = self.carry(item, class(self.labels[item]), class(label), monitor)?;
-            let solves: Vec<&Solution> = change.iter().collect();
-            let own = known.convergence(&solves, &silent);
-            let before = &self.beliefs.convergence;
-            let convergence = Convergence {
-                unreached: own.unreached,
-                // What a solve misses stays for good.
-                converged: before.converged && own.converged,
-                residual: before.residual.max(own.residual),
-                ..before.clone()
-            };
-            let scores = scores(&known, &self.flows);
-            decided(&known, scores, bounds.as_ref(), convergence)
-        };
-        self.labels = labels;
-        let old = std::mem::replace(&mut self.beliefs, beliefs);
-        let pairs = (old.pseudo_label.iter()).zip(&self.beliefs.pseudo_label);
-        Ok((pairs.zip(0..))
-            .filter(|((old, new), _)| old != new)
-            .map(|(_, item)| item)
-            .collect())
+impl Additive for Poisson {
+    fn check_sizes(&self, known: &Known) -> Result<()> {
+        self.bounds(known).map(drop)
     }
 
-    /// Takes the flow of an item from one class to another; gives how its solve went, `None` where none is
-    /// needed.
-    fn carry(
-        &mut self,
-        item: usize,
-        from: Option<usize>,
-        to: Option<usize>,
-        monitor: &Monitor,
-    ) -> Result<Option<Solution>> {
-        if from == to {
-            return Ok(None);
-        }
-        let mut source = Array2::zeros((self.graph.n(), 1));
+    fn of_one(&self, graph: &Graph, item: usize, monitor: &Monitor) -> Result<Solution> {
+        let mut source = Array2::zeros((graph.n(), 1));
         source[[item, 0]] = 1.0;
-        monitor.start("one label", None);
-        // As fine as the rest: what it misses stays.
-        let solution = flows(self.graph, source, &self.method.solver(), monitor)?;
-        monitor.end();
-        for (class, sign) in [(from, -1.0), (to, 1.0)] {
-            if let Some(class) = class {
-                let mut own = self.flows.column_mut(class);
-                own.scaled_add(sign, &solution.x.column(0));
-            }
-        }
-        Ok(Some(solution))
+        flows(graph, source, &self.solver(), monitor)
     }
 
-    /// The labels as they are now.
-    pub fn labels(&self) -> &Labels {
-        &self.labels
-    }
-
-    /// Pseudo-label of every item.
-    pub fn pseudo_label(&self) -> &[Option<u32>] {
-        &self.beliefs.pseudo_label
-    }
-
-    /// Score per item and class (`n x C`), without the prices of sizes that are held.
-    pub fn scores(&self) -> ArrayView2<'_, f64> {
-        self.beliefs.scores.view()
-    }
-
-    /// Confidence in the pseudo-label of every item, 0 to 1.
-    pub fn confidence(&self) -> &[f32] {
-        &self.beliefs.confidence
-    }
-
-    /// Everything about every item, as the method itself gives it. Iterations are those of the first solve of all
-    /// columns. The residual is the largest of all solves so far, and it has converged where all of them have: what one
-    /// of them misses stays, whatever changes later.
-    pub fn beliefs(&self) -> &Beliefs {
-        &self.beliefs
+    fn decided(
+        &self,
+        known: &Known,
+        sums: &Array2<f64>,
+        convergence: Convergence,
+    ) -> Result<Beliefs> {
+        let bounds = self.bounds(known)?;
+        Ok(decided(
+            known,
+            scores(known, sums),
+            bounds.as_ref(),
+            convergence,
+        ))
     }
 }
 
@@ -240,12 +158,12 @@ fn scores(known: &Known, flows: &Array2<f64>) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::additive_session::tests::{comes_back, follows_any_changes};
     use super::*;
     use crate::propagate::{Propagate, Sizes};
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{ErrorKind, seed};
+    use crate::{ErrorKind, Label};
     use proptest::prelude::*;
-    use rand::RngExt;
 
     fn silent() -> Monitor {
         Monitor::silent()
@@ -253,10 +171,6 @@ mod tests {
 
     fn fine() -> Poisson {
         Poisson::new().tolerance(1e-13)
-    }
-
-    fn farthest(a: ArrayView2<f64>, b: ArrayView2<f64>) -> f64 {
-        (a.iter().zip(b)).fold(0.0, |far, (a, b)| far.max((a - b).abs()))
     }
 
     #[test]
@@ -281,23 +195,6 @@ mod tests {
         assert_first(&session, [1.0, 0.5, -0.5, -1.0]);
     }
 
-    /// The labels with one of them changed, as they are to be.
-    fn with(labels: &Labels, item: usize, label: Label) -> Labels {
-        let mut items = labels.items().to_vec();
-        items[item] = label;
-        Labels::new(labels.classes().to_vec(), items).unwrap()
-    }
-
-    /// Whether the classes of the two highest scores of an item are clearly apart.
-    fn clear(beliefs: &Beliefs, labels: &Labels, i: usize) -> bool {
-        let mut row: Vec<f64> = (0..labels.n_classes())
-            .filter(|&c| !labels.by_class()[c].is_empty())
-            .map(|c| beliefs.scores[[i, c]])
-            .collect();
-        row.sort_by(|a, b| b.total_cmp(a));
-        row.len() < 2 || row[0] - row[1] > 1e-3
-    }
-
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
         #[test]
@@ -305,40 +202,9 @@ mod tests {
             n in 2_usize..60, density in 0_usize..4, classes in 1_u32..6, seed in 0_u64..10_000,
         ) {
             let graph = reference::random_graph(n, density * n, seed);
-            let mut labels = reference::random_labels(n, classes, seed);
-            let mut session = fine().session(&graph, &labels, &silent()).unwrap();
-            let mut rng = seed::stream(seed, "test changes");
-            for _ in 0..8 {
-                let item = rng.random_range(0..n);
-                let label = match rng.random_range(0..4) {
-                    0 => Label::Unknown,
-                    1 => Label::Outside,
-                    _ => Label::Known(rng.random_range(0..classes)),
-                };
-                let before = session.pseudo_label().to_vec();
-                let next = with(&labels, item, label);
-                if next.n_known() == 0 {
-                    prop_assert!(session.relabel(item, label, &silent()).is_err());
-                    continue;
-                }
-                labels = next;
-                let changed = session.relabel(item, label, &silent()).unwrap();
-                prop_assert_eq!(session.labels(), &labels);
-                let differ = |&i: &u32| session.pseudo_label()[i as usize] != before[i as usize];
-                let expected: Vec<u32> = (0..n as u32).filter(differ).collect();
-                prop_assert_eq!(changed, expected);
-                let scratch = fine().propagate(&graph, &labels, &silent()).unwrap();
-                let far = farthest(session.scores(), scratch.scores.view());
-                prop_assert!(far < 1e-5, "{far}");
-                let beliefs = session.beliefs();
-                prop_assert_eq!(&beliefs.labeled, &scratch.labeled);
-                prop_assert_eq!(beliefs.convergence.unreached, scratch.convergence.unreached);
-                for i in (0..n).filter(|&i| clear(&scratch, &labels, i)) {
-                    prop_assert_eq!(beliefs.pseudo_label[i], scratch.pseudo_label[i]);
-                    let far = session.confidence()[i] - scratch.confidence[i];
-                    prop_assert!(far.abs() < 1e-3, "{i}: {far}");
-                }
-            }
+            let labels = reference::random_labels(n, classes, seed);
+            let session = fine().session(&graph, &labels, &silent()).unwrap();
+            follows_any_changes(&fine(), session, &graph, seed)?;
         }
     }
 
@@ -346,22 +212,7 @@ mod tests {
     fn an_item_that_is_unlabeled_and_labeled_again_changes_nothing() {
         let graph = reference::random_graph(200, 600, 7);
         let labels = reference::random_labels(200, 3, 7);
-        let mut session = fine().session(&graph, &labels, &silent()).unwrap();
-        let before = session.beliefs().clone();
-        let item = (0..200).find(|&i| labels[i].class().is_some()).unwrap();
-        let label = labels[item];
-        session.relabel(item, Label::Unknown, &silent()).unwrap();
-        assert!(farthest(session.scores(), before.scores.view()) > 1e-4);
-        session.relabel(item, label, &silent()).unwrap();
-        assert!(farthest(session.scores(), before.scores.view()) < 1e-12);
-        // The same label again, and one that is of no class beside one that is not known.
-        assert!(session.relabel(item, label, &silent()).unwrap().is_empty());
-        let open =
-            (0..200).find(|&i| labels[i] == Label::Unknown && session.pseudo_label()[i].is_some());
-        let open = open.unwrap();
-        let changed = session.relabel(open, Label::Outside, &silent()).unwrap();
-        assert_eq!(changed, [open as u32]);
-        assert_eq!(session.pseudo_label()[open], None);
+        comes_back(fine().session(&graph, &labels, &silent()).unwrap());
     }
 
     #[test]

@@ -24,7 +24,8 @@
 //! Cost of a change: one solve of one column, and n C memory accesses. Memory: one `n x C`
 //! matrix, for mixed propagation two, and 12 bytes an entry of the graph.
 //!
-//! Of Poisson learning, which is another system, there is a [`PoissonSession`](super::PoissonSession).
+//! Of Poisson learning and LGC, which are sums over the labels, there are a [`PoissonSession`](super::PoissonSession)
+//! and a [`LgcSession`](super::LgcSession).
 //!
 //! Source: Sherman and Morrison 1950 for the update; the rest is ours.
 

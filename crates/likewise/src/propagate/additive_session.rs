@@ -1,0 +1,264 @@
+//! What follows single changes of labels by methods whose answer is a sum over the labels.
+//!
+//! With `g_j` the answer to a label at item `j` alone, the scores are made of `A = sum_j g_j y_j^T` (`n x C`): a label
+//! that is added, changed or taken back adds or subtracts the one column `g_j`, which is solved for. This is exact.
+//! [`PoissonSession`](super::PoissonSession) and [`LgcSession`](super::LgcSession) are such; sizes that are held are
+//! by prices that are found anew after each change.
+//!
+//! **Use it** for labeling by hand, where one label after the other is added, changed or taken back. **Not** for many
+//! new labels at once: a change solves one column, and propagating anew one of each class.
+//!
+//! Cost of a change: one solve of one column, O(n C), and what sizes cost that are held. Memory: `A` and the scores,
+//! twice `n x C`.
+//!
+//! Source: ours.
+
+use ndarray::{Array2, ArrayView2};
+
+use super::parts::known::Known;
+use super::session::changed;
+use crate::solve::Solution;
+use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
+
+/// A method whose answer is made of a sum over the labels.
+pub(super) trait Additive: Clone {
+    /// What is shown of a solve of one label.
+    const STAGE: &'static str = "one label";
+
+    /// Fails where what is known of sizes does not suit the labels.
+    fn check_sizes(&self, known: &Known) -> Result<()>;
+
+    /// `g` of an item, the column `x` of the solution.
+    fn of_one(&self, graph: &Graph, item: usize, monitor: &Monitor) -> Result<Solution>;
+
+    /// The beliefs that `A`, over all classes, comes to.
+    fn decided(
+        &self,
+        known: &Known,
+        sums: &Array2<f64>,
+        convergence: Convergence,
+    ) -> Result<Beliefs>;
+}
+
+/// Beliefs that follow single changes of labels.
+#[derive(Debug, Clone)]
+pub struct AdditiveSession<'a, M> {
+    pub(super) method: M,
+    graph: &'a Graph,
+    labels: Labels,
+    /// `A`, over all classes, those without a label included.
+    sums: Array2<f64>,
+    beliefs: Beliefs,
+}
+
+#[expect(
+    private_bounds,
+    reason = "the methods that are such are those of this crate"
+)]
+impl<'a, M: Additive> AdditiveSession<'a, M> {
+    /// From `A` over all classes, and how it was solved for.
+    pub(super) fn begin(
+        method: &M,
+        graph: &'a Graph,
+        known: &Known,
+        labels: &Labels,
+        (sums, convergence): (Array2<f64>, Convergence),
+    ) -> Result<Self> {
+        let beliefs = method.decided(known, &sums, convergence)?;
+        Ok(Self {
+            method: method.clone(),
+            graph,
+            labels: labels.clone(),
+            sums,
+            beliefs,
+        })
+    }
+
+    /// Sets the label of an item; gives the items whose pseudo-label changed, ascending.
+    ///
+    /// The class must be one of the classes of the labels that the session began with;
+    /// it need not have had a label so far.
+    ///
+    /// Fails where there is no such item or class, where no known label would be left, where the sizes that are
+    /// known do not suit the labels, and when cancelled; the session is then as before. Costs the solve of one column
+    /// and O(n C).
+    pub fn relabel(&mut self, item: usize, label: Label, monitor: &Monitor) -> Result<Vec<u32>> {
+        let labels = changed(&self.labels, item, label)?;
+        let beliefs = {
+            let silent = Monitor::silent();
+            let known = Known::new(self.graph, &labels, &silent)?;
+            self.method.check_sizes(&known)?;
+            let class = |label: Label| label.class().map(|class| class as usize);
+            let change = self.carry(item, class(self.labels[item]), class(label), monitor)?;
+            let solves: Vec<&Solution> = change.iter().collect();
+            let own = known.convergence(&solves, &silent);
+            let before = &self.beliefs.convergence;
+            let convergence = Convergence {
+                unreached: own.unreached,
+                // What a solve misses stays for good.
+                converged: before.converged && own.converged,
+                residual: before.residual.max(own.residual),
+                ..before.clone()
+            };
+            self.method.decided(&known, &self.sums, convergence)?
+        };
+        self.labels = labels;
+        let old = std::mem::replace(&mut self.beliefs, beliefs);
+        let pairs = (old.pseudo_label.iter()).zip(&self.beliefs.pseudo_label);
+        Ok((pairs.zip(0..))
+            .filter(|((old, new), _)| old != new)
+            .map(|(_, item)| item)
+            .collect())
+    }
+
+    /// Takes the column of an item from one class to another; gives how its solve went, `None` where none is
+    /// needed.
+    fn carry(
+        &mut self,
+        item: usize,
+        from: Option<usize>,
+        to: Option<usize>,
+        monitor: &Monitor,
+    ) -> Result<Option<Solution>> {
+        if from == to {
+            return Ok(None);
+        }
+        monitor.start(M::STAGE, None);
+        // As fine as the rest: what it misses stays.
+        let solution = self.method.of_one(self.graph, item, monitor)?;
+        monitor.end();
+        for (class, sign) in [(from, -1.0), (to, 1.0)] {
+            if let Some(class) = class {
+                let mut own = self.sums.column_mut(class);
+                own.scaled_add(sign, &solution.x.column(0));
+            }
+        }
+        Ok(Some(solution))
+    }
+
+    /// The labels as they are now.
+    pub fn labels(&self) -> &Labels {
+        &self.labels
+    }
+
+    /// Pseudo-label of every item.
+    pub fn pseudo_label(&self) -> &[Option<u32>] {
+        &self.beliefs.pseudo_label
+    }
+
+    /// Score per item and class (`n x C`), without the prices of sizes that are held.
+    pub fn scores(&self) -> ArrayView2<'_, f64> {
+        self.beliefs.scores.view()
+    }
+
+    /// Confidence in the pseudo-label of every item, 0 to 1.
+    pub fn confidence(&self) -> &[f32] {
+        &self.beliefs.confidence
+    }
+
+    /// Everything about every item, as the method itself gives it. Iterations are those of the first solve of all
+    /// columns. The residual is the largest of all solves so far, and it has converged where all of them have: what one
+    /// of them misses stays, whatever changes later.
+    pub fn beliefs(&self) -> &Beliefs {
+        &self.beliefs
+    }
+}
+
+/// What the tests of all such sessions share.
+#[cfg(test)]
+pub(super) mod tests {
+    use proptest::test_runner::TestCaseError;
+    use proptest::{prop_assert, prop_assert_eq};
+    use rand::RngExt;
+
+    use super::*;
+    use crate::propagate::Propagate;
+    use crate::{reference, seed};
+
+    pub(in crate::propagate) fn farthest(a: ArrayView2<f64>, b: ArrayView2<f64>) -> f64 {
+        (a.iter().zip(b)).fold(0.0, |far, (a, b)| far.max((a - b).abs()))
+    }
+
+    /// The labels with one of them changed, as they are to be.
+    fn with(labels: &Labels, item: usize, label: Label) -> Labels {
+        let mut items = labels.items().to_vec();
+        items[item] = label;
+        Labels::new(labels.classes().to_vec(), items).unwrap()
+    }
+
+    /// Whether the classes of the two highest scores of an item are clearly apart.
+    fn clear(beliefs: &Beliefs, labels: &Labels, i: usize) -> bool {
+        let mut row: Vec<f64> = (0..labels.n_classes())
+            .filter(|&c| !labels.by_class()[c].is_empty())
+            .map(|c| beliefs.scores[[i, c]])
+            .collect();
+        row.sort_by(|a, b| b.total_cmp(a));
+        row.len() < 2 || row[0] - row[1] > 1e-3 * row[0].abs()
+    }
+
+    /// Eight random changes of a session of `method`, each compared with propagating anew.
+    pub(in crate::propagate) fn follows_any_changes<'a, M: Additive + Propagate>(
+        method: &M,
+        mut session: AdditiveSession<'a, M>,
+        graph: &'a Graph,
+        seed: u64,
+    ) -> Result<(), TestCaseError> {
+        let silent = Monitor::silent();
+        let (n, classes) = (graph.n(), session.labels().n_classes() as u32);
+        let mut labels = session.labels().clone();
+        let mut rng = seed::stream(seed, "test changes");
+        for _ in 0..8 {
+            let item = rng.random_range(0..n);
+            let label = match rng.random_range(0..4) {
+                0 => Label::Unknown,
+                1 => Label::Outside,
+                _ => Label::Known(rng.random_range(0..classes)),
+            };
+            let before = session.pseudo_label().to_vec();
+            let next = with(&labels, item, label);
+            if next.n_known() == 0 {
+                prop_assert!(session.relabel(item, label, &silent).is_err());
+                continue;
+            }
+            labels = next;
+            let changed = session.relabel(item, label, &silent).unwrap();
+            prop_assert_eq!(session.labels(), &labels);
+            let differ = |&i: &u32| session.pseudo_label()[i as usize] != before[i as usize];
+            let expected: Vec<u32> = (0..n as u32).filter(differ).collect();
+            prop_assert_eq!(changed, expected);
+            let scratch = method.propagate(graph, &labels, &silent).unwrap();
+            let far = farthest(session.scores(), scratch.scores.view());
+            prop_assert!(far < 1e-5, "{far}");
+            let beliefs = session.beliefs();
+            prop_assert_eq!(&beliefs.labeled, &scratch.labeled);
+            prop_assert_eq!(beliefs.convergence.unreached, scratch.convergence.unreached);
+            for i in (0..n).filter(|&i| clear(&scratch, &labels, i)) {
+                prop_assert_eq!(beliefs.pseudo_label[i], scratch.pseudo_label[i]);
+                let far = session.confidence()[i] - scratch.confidence[i];
+                prop_assert!(far.abs() < 1e-3, "{i}: {far}");
+            }
+        }
+        Ok(())
+    }
+
+    /// An item that is unlabeled and labeled again changes nothing.
+    pub(in crate::propagate) fn comes_back<M: Additive>(mut session: AdditiveSession<'_, M>) {
+        let silent = Monitor::silent();
+        let (labels, before) = (session.labels().clone(), session.beliefs().clone());
+        let n = before.pseudo_label.len();
+        let item = (0..n).find(|&i| labels[i].class().is_some()).unwrap();
+        let label = labels[item];
+        session.relabel(item, Label::Unknown, &silent).unwrap();
+        assert!(farthest(session.scores(), before.scores.view()) > 1e-5);
+        session.relabel(item, label, &silent).unwrap();
+        assert!(farthest(session.scores(), before.scores.view()) < 1e-12);
+        // The same label again, and one that is of no class beside one that is not known.
+        assert!(session.relabel(item, label, &silent).unwrap().is_empty());
+        let reached = reference::reached(session.graph, &labels);
+        let open = (0..n).find(|&i| labels[i] == Label::Unknown && reached[i]);
+        let open = open.unwrap();
+        let changed = session.relabel(open, Label::Outside, &silent).unwrap();
+        assert_eq!(changed, [open as u32]);
+        assert_eq!(session.pseudo_label()[open], None);
+    }
+}
