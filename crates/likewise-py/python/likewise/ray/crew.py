@@ -64,12 +64,22 @@ class Crew:
         ------
         Exception
             What a task raised, as it raised it.
+        RuntimeError
+            Where its worker died more often than it may.
         """
         module = ray()
+        died = module.exceptions.WorkerCrashedError
         try:
             return module.get(results)
         except module.exceptions.RayTaskError as e:
             cause = e.cause
+        except died as e:
+            cause = e
+        if isinstance(cause, died):
+            raise RuntimeError(
+                f"the worker of a task died {self._retries + 1} times; raise max_retries, or give less at a time "
+                "(block_rows) where memory runs out"
+            ) from cause
         raise cause
 
     def each(
