@@ -13,8 +13,8 @@ use crate::data::Result;
 
 const PACKAGE: &str = "crates/likewise-py";
 
-/// What the tests compare with and read from.
-const PACKAGES: [&str; 8] = [
+/// What the tests compare with, read from and run on; but for torch, which is large: its tests skip.
+const PACKAGES: [&str; 12] = [
     "numpy",
     "scipy",
     "scikit-learn",
@@ -23,6 +23,10 @@ const PACKAGES: [&str; 8] = [
     "pyarrow",
     "pytest",
     "tqdm",
+    "ray",
+    "fsspec",
+    "s3fs",
+    "moto[server]",
 ];
 
 /// Puts the package together in `target/python`, in an environment of its own, and runs its

@@ -1,8 +1,9 @@
-"""What graphs on a cluster cost: measures tiles, fits a model of their time, and plays clusters of 4 to 1000 workers.
+"""What graphs on a cluster cost: measures tiles and whole runs, fits a model, and plays clusters of 4 to 1000 workers.
 
-    python crates/likewise-py/benches/ray_cost.py [--out results/ray-cost/README.md] [--seed 0]
+    python crates/likewise-py/benches/ray_cost.py [--out results/ray-cost/README.md] [--items 100000 ...] [--seed 0]
 
-Needs what `likewise[ray]` brings. Takes under three minutes.
+Needs what `likewise[ray]` brings, an optimised extension (that of `pip install`), and a machine that does nothing else.
+Takes some ten minutes with runs of 100,000 to 400,000 items on two processors; a million takes as long again.
 """
 
 import argparse
@@ -16,7 +17,8 @@ import time
 NETWORK = 1.25e9
 LATENCY = 2e-3
 MEMORY = 16e9
-SIZES = [(2000, 8000), (4000, 16_000), (8000, 32_000)]
+SIZES = [(2000, 8000), (4000, 16_000), (8000, 32_000), (16_000, 128_000)]
+RUNS = [100_000, 200_000, 400_000]
 COLUMNS, K, CLASSES, ITERATIONS = 128, 50, 10, 100
 WORKERS = [4, 16, 64, 250, 1000]
 ITEMS = [100_000_000, 1_000_000_000]
@@ -64,10 +66,12 @@ def fitted(table):
 def iteration(seed):
     """Seconds an entry and class of a product with the graph, in one thread."""
     import numpy as np
-    from scipy.sparse import random
+    from scipy.sparse import csr_matrix
 
-    n = 20_000
-    graph = random(n, n, 80 / n, "csr", random_state=seed)
+    n, each = 20_000, 80
+    columns = np.random.default_rng(seed).integers(0, n, n * each)
+    ends = np.arange(0, n * each + 1, each)
+    graph = csr_matrix((np.ones(n * each), columns, ends), shape=(n, n))
     x = np.ones((n, CLASSES))
     begun = time.perf_counter()
     for _ in range(3):
@@ -83,10 +87,14 @@ def played(tasks, workers, seconds):
     return max(free)
 
 
-def cluster(n, workers, pair, row, entry):
+def block_of(n, workers):
+    """Rows of a block: a worker holds one of rows and one of columns, and lists."""
+    return min(n // (2 * workers), int(MEMORY / 4 / (4 * COLUMNS + 40 * (K + 8))))
+
+
+def cluster(n, workers, pair, row, entry, talk=1.0):
     """Seconds of the lists, of the arcs and of propagation, and bytes moved of each worker."""
-    # A worker holds a block of rows and one of columns, and lists.
-    b = min(n // (2 * workers), int(MEMORY / 4 / (4 * COLUMNS + 40 * (K + 8))))
+    b = block_of(n, workers)
     blocks = -(-n // b)
     run = min(16, blocks)
     # A sweep reads its blocks while it computes only where the network is faster: it waits here.
@@ -96,12 +104,62 @@ def cluster(n, workers, pair, row, entry):
     # Equal tasks: after the first 10,000 only the number of rounds matters.
     lists = played(sweeps, workers, sweep) if sweeps <= 10_000 else -(-sweeps // workers) * sweep
     arcs = 16 * n * K / workers / NETWORK + blocks * blocks * 1e-4
-    halo = min(n, b * K) * CLASSES * 8
+    halo = min(n, b * K) * CLASSES * 8 * talk
     nnz = 1.5 * K * n / workers
     step = nnz * CLASSES * entry + halo * blocks / workers / NETWORK + blocks * blocks * 1e-4
     bytes_moved = sweeps * moved / workers + 16 * n * K / workers + ITERATIONS * halo * blocks / workers
     fits = n * (4 * COLUMNS + 12 * K) / workers < 4 * MEMORY
     return b, blocks, lists, arcs, ITERATIONS * step, bytes_moved, fits
+
+
+def labels(n, seed):
+    """Two of a hundred are known."""
+    import numpy as np
+
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(n) < 0.02, rng.integers(0, CLASSES, n), -1)
+
+
+def runs(sizes, nodes, seed):
+    """Of each size: what a whole run on so many nodes took and sent."""
+    import ray_runs
+
+    with ray_runs.cluster(nodes):
+        return [ray_runs.run(rows(n, seed), labels(n, seed), K, block_of(n, nodes)) for n in sizes]
+
+
+def factors(sizes, nodes, found, model):
+    """By how much whole runs took longer than the model says, the lists and an iteration, and by how much an iteration
+    sent more than its halos. Geometric means."""
+    import numpy as np
+
+    ratios = []
+    for n, (lists, _, spread, _, _) in zip(sizes, found):
+        said = cluster(n, nodes, *model)
+        ratios.append((lists[0] / said[2], spread[0] / (said[4] / ITERATIONS), spread[1] / halos(n, nodes)))
+    return np.exp(np.mean(np.log(ratios), axis=0))
+
+
+def halos(n, nodes):
+    """Bytes of an iteration where every block asks for all that it may touch."""
+    b = block_of(n, nodes)
+    return min(n, b * K) * CLASSES * 8 * -(-n // b) * (nodes - 1) / nodes
+
+
+def whole(sizes, nodes, found, model):
+    """The table of the whole runs."""
+    yield "| items | blocks | neighbours, s | of the model | MB sent | at most | arcs, s | MB sent | model | an iteration, s | of the model | MB sent | MB of halos |"
+    yield "|" + "---:|" * 13
+    for n, (lists, arcs, spread, _, _) in zip(sizes, found):
+        b, blocks, seconds, _, propagation, _, _ = cluster(n, nodes, *model)
+        # Every sweep reads the blocks that its node does not hold; what is there already is not sent again.
+        swept = blocks * blocks * b * 4 * COLUMNS * (nodes - 1) / nodes
+        exchanged = 16 * n * K * (nodes - 1) / nodes
+        yield (
+            f"| {n:,} | {blocks} | {lists[0]:.1f} | {lists[0] / seconds:.2f} | {lists[1] / 1e6:.1f} | {swept / 1e6:.1f} "
+            f"| {arcs[0]:.1f} | {arcs[1] / 1e6:.1f} | {exchanged / 1e6:.1f} | {spread[0]:.2f} "
+            f"| {spread[0] / (propagation / ITERATIONS):.2f} | {spread[1] / 1e6:.1f} | {halos(n, nodes) / 1e6:.1f} |"
+        )
 
 
 def span(seconds):
@@ -111,10 +169,13 @@ def span(seconds):
     return f"{seconds:.1f} seconds"
 
 
-def page(seed):
+def page(seed, sizes):
+    import numpy as np
+
     table = measured(seed)
     (pair, row), errors = fitted(table)
-    entry = iteration(seed)
+    entry, nodes = iteration(seed), min(2, os.cpu_count())
+    found = runs(sizes, nodes, seed)
     yield "# What graphs on a cluster cost"
     yield ""
     yield "`python crates/likewise-py/benches/ray_cost.py` measures tiles of one thread, fits their time, and plays clusters with it."
@@ -131,6 +192,19 @@ def page(seed):
     yield ""
     yield f"The model: {pair * 1e9:.3f} ns a pair and {row * 1e6:.1f} us a row of a tile. A product of the graph with scores: {entry * 1e9:.2f} ns an entry and class."
     yield ""
+    yield f"Whole runs on {nodes} nodes of one processor on this machine, their rows in files; seconds by the clock, and the bytes that the loopback"
+    yield "device saw, in which the talk of Ray is too. *At most*: what is sent where a node keeps nothing for the next task. An iteration of propagation"
+    yield "sends more than halos: where Ray gives a task of a block to another node than before, the state of the block goes with it."
+    yield ""
+    yield from whole(sizes, nodes, found, (pair, row, entry))
+    yield ""
+    slower = factors(sizes, nodes, found, (pair, row, entry))
+    entries = float(np.mean([run[4] / n / K for n, run in zip(sizes, found)]))
+    yield f"They took {slower[0]:.2f} times what the model says for the lists, and {slower[1]:.2f} times for an iteration of propagation, which sent {slower[2]:.1f} times"
+    yield "its halos; what follows counts with that."
+    yield f"Graphs had {entries:.2f} k entries an item, and propagation took {min(run[3] for run in found)} to {max(run[3] for run in found)} iterations."
+    yield ""
+    pair, row, entry = pair * slower[0], row * slower[0], entry * slower[1]
     yield "## Played"
     yield ""
     yield f"Nobody ran these. Assumed: a worker is a machine of its own with one processor as fast as this one, {MEMORY / 1e9:.0f} GB and {NETWORK * 8 / 1e9:.0f} Gbit/s;"
@@ -145,7 +219,7 @@ def page(seed):
         yield "| workers | rows of a block | blocks | neighbours | arcs | propagation | TB moved a worker | store |"
         yield "|---:|---:|---:|---:|---:|---:|---:|---|"
         for workers in WORKERS:
-            b, blocks, lists, arcs, spread, moved, fits = cluster(n, workers, pair, row, entry)
+            b, blocks, lists, arcs, spread, moved, fits = cluster(n, workers, pair, row, entry, slower[2])
             yield f"| {workers:,} | {b:,} | {blocks:,} | {span(lists)} | {span(arcs)} | {span(spread)} | {moved / 1e12:,.2f} | {'fits' if fits else 'too much'} |"
         yield ""
     yield "Comparing all with all breaks first: ten times the items take a hundred times the time, and more workers than twice the blocks help nothing."
@@ -156,9 +230,10 @@ def page(seed):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--out", default="results/ray-cost/README.md")
+    parser.add_argument("--items", type=int, nargs="+", default=RUNS)
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()
-    text = "\n".join(page(args.seed)) + "\n"
+    text = "\n".join(page(args.seed, args.items)) + "\n"
     os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
     with open(args.out, "w") as file:
         file.write(text)

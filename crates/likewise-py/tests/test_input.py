@@ -61,6 +61,66 @@ def test_a_column_of_vectors_of_arrow():
     assert np.array_equal(matrix(arrow.table({"vector": column})), x)
 
 
+@pytest.mark.parametrize("kind", ["list_", "large_list"])
+def test_a_column_of_lists_of_arrow_is_a_matrix_where_all_are_of_one_length(kind):
+    arrow = pytest.importorskip("pyarrow")
+    x, y = blobs(n=20)
+    column = arrow.array(x.tolist(), getattr(arrow, kind)(arrow.float32()))
+    assert np.array_equal(matrix(column), x)
+    halves = arrow.chunked_array([column[:7], column[7:]])
+    assert np.array_equal(matrix(arrow.table({"vector": halves})), x)
+    assert np.array_equal(matrix(column[5:]), x[5:])
+    ragged = arrow.array([*x[:-1].tolist(), x[-1, :3].tolist()])
+    lost = arrow.array([None, *x[1:].tolist()])
+    words = arrow.array([["a"]] * 20)
+    for rows, said in [
+        (ragged, "^X: vectors of one length are needed, and these have 3 to 12 numbers"),
+        (lost, "^X: 1 rows have no vector"),
+        (words, "^X holds objects that are no numbers"),
+    ]:
+        for given in (rows, arrow.table({"vector": rows}), arrow.table({"vector": rows}).to_batches()[0]):
+            with pytest.raises(ValueError, match=said):
+                likewise.LabelPropagation(n_neighbors=5).fit(given, y)
+
+
+class Elsewhere:
+    """Rows in memory that the processor does not reach, as of a graphics card."""
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    def __dlpack__(self, **_):
+        raise BufferError("cannot export to the device asked for")
+
+
+class Guarded:
+    """As rows of cupy: they are not converted in silence."""
+
+    def __array__(self, *_, **__):
+        raise TypeError("implicit conversion is not allowed; call get()")
+
+
+@pytest.mark.parametrize("given", [Elsewhere(), Guarded(), [[1.0], [1.0, 2.0]]])
+def test_what_is_no_array_is_said_by_its_keyword(given):
+    kind = ValueError if isinstance(given, list) else TypeError
+    calls = {
+        "X": lambda: likewise.KNeighborsGraph(1).fit(given),
+        "Q": lambda: likewise.Index(np.eye(3)).search(given),
+        "y": lambda: likewise.LabelPropagation(n_neighbors=1).fit(np.eye(3), given),
+        "weight": lambda: likewise.losses.triplet(np.eye(3), [0, 1, 2], weight=given),
+        "embeddings": lambda: likewise.losses.triplet(given, [0, 1, 2]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(kind, match=f"^{name} cannot be read as an array of numpy: "):
+            call()
+
+
+def test_brain_floats_of_torch_are_read():
+    torch = pytest.importorskip("torch")
+    x = torch.tensor(blobs(n=20)[0]).bfloat16()
+    assert np.array_equal(matrix(x), x.float().numpy())
+
+
 def test_labels_of_every_kind():
     x, y = blobs(classes=3)
     shown = hidden(y)
@@ -158,6 +218,12 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.KNeighborsGraph(0).fit(X), ValueError, "^n_neighbors = 0"),
         (lambda: likewise.KNeighborsGraph(2.5).fit(X), TypeError, "^n_neighbors = 2.5"),
         (lambda: likewise.KNeighborsGraph(5, gamma=-1).fit(X), ValueError, "gamma = -1"),
+        (lambda: likewise.KNeighborsGraph(5, gamma="a").fit(X), TypeError, "^gamma = 'a': must be a number"),
+        (lambda: likewise.KNeighborsGraph(5, gamma=None).fit(X), TypeError, "^gamma = None"),
+        (lambda: likewise.KNeighborsGraph(5, symmetrize=None).fit(X), TypeError, "^symmetrize = None: must be a rule"),
+        (lambda: likewise.KNeighborsGraph(5, symmetrize=[1]).fit(X), TypeError, r"^symmetrize = \[1\]"),
+        (lambda: likewise.KNeighborsGraph(5, approx=True, recall="x").fit(X), TypeError, "^recall = 'x'"),
+        (lambda: likewise.LabelPropagation(n_neighbors=5, gamma="a").fit(X, Y), TypeError, "^gamma = 'a'"),
         (lambda: likewise.KNeighborsGraph(5, symmetrize="no").fit(X), ValueError, "^symmetrize"),
         (lambda: likewise.KNeighborsGraph(5, approx=True, recall=2).fit(X), ValueError, "recall"),
         (lambda: likewise.LabelPropagation("no", n_neighbors=5).fit(X, Y), ValueError, "^method = no: there are: lgc"),

@@ -98,6 +98,14 @@ def test_a_triplet_by_hand():
     assert value == pytest.approx(0.25)
 
 
+def test_a_list_is_single_and_what_is_double_stays_double():
+    x, y, _, _ = batch("triplet")
+    assert losses.triplet(x.tolist(), y)[1].dtype == np.float32
+    pandas = pytest.importorskip("pandas")
+    value, gradient = losses.triplet(pandas.DataFrame(x), y)
+    assert gradient.dtype == np.float64 and value == losses.triplet(x, y)[0]
+
+
 def test_a_loop_of_torch_learns():
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
@@ -118,3 +126,84 @@ def test_a_loop_of_torch_learns():
     assert torch.autograd.gradcheck(
         losses.torch_loss("nt-xent"), (torch.randn(6, 3, dtype=torch.float64, requires_grad=True), torch.arange(6) % 2)
     )
+
+
+def torch_batch(torch, dtype):
+    torch.manual_seed(0)
+    x, y = torch.randn(12, 4, dtype=torch.float64), torch.arange(12) % 3
+    return x.to(dtype).requires_grad_(), y
+
+
+def test_a_tensor_of_double_precision_stays_double():
+    torch = pytest.importorskip("torch")
+    x, y = torch_batch(torch, torch.float64)
+    value, gradient = losses.triplet(x, y)
+    same = losses.triplet(x.detach().numpy(), y.numpy())
+    assert gradient.dtype == np.float64 and value == same[0] and (gradient == same[1]).all()
+    loss = losses.torch_loss("triplet")(x, y)
+    loss.backward()
+    assert loss.dtype == x.grad.dtype == torch.float64
+    assert loss.item() == value and (x.grad.numpy() == gradient).all()
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16"])
+def test_half_precision_is_computed_as_single(name):
+    torch = pytest.importorskip("torch")
+    dtype = getattr(torch, name)
+    x, y = torch_batch(torch, dtype)
+    proxies = torch.randn(3, 4, requires_grad=True)
+    value, of_x, of_proxies = losses.proxy_anchor(x.detach().float().numpy(), y, proxies)
+    assert losses.proxy_anchor(x, y, proxies)[0] == value
+    loss = losses.torch_loss("proxy-anchor")(x, y, proxies)
+    assert loss.dtype == torch.float32 and loss.item() == pytest.approx(value, rel=1e-6)
+    loss.backward()
+    assert x.grad.dtype == dtype and proxies.grad.dtype == torch.float32
+    assert torch.equal(x.grad, torch.from_numpy(of_x).to(dtype))
+    assert (proxies.grad.numpy() == of_proxies).all()
+
+
+def test_what_is_scaled_does_not_underflow():
+    torch = pytest.importorskip("torch")
+    x, y = torch_batch(torch, torch.float16)
+    small = losses.torch_loss("triplet")(x, y) * 1e-7
+    (small * 2.0**20).backward()
+    _, gradient = losses.triplet(x, y)
+    torch.testing.assert_close(x.grad, torch.from_numpy(gradient * 1e-7 * 2**20).half())
+    assert x.grad.any() and not torch.from_numpy(gradient * 1e-7).half().ge(1e-4).any()
+
+
+def test_under_autocast_a_network_learns():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layer, loss_of = torch.nn.Linear(8, 4), losses.torch_loss("nt-xent")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        rows = layer(torch.randn(16, 8))
+        loss = loss_of(rows, torch.arange(16) % 4)
+    assert rows.dtype == torch.bfloat16 and loss.dtype == torch.float32
+    loss.backward()
+    assert layer.weight.grad.dtype == torch.float32 and layer.weight.grad.any()
+
+
+def test_a_call_has_its_own_weights_and_triplets():
+    torch = pytest.importorskip("torch")
+    x, y = torch_batch(torch, torch.float64)
+    weight, triplets = torch.arange(12) % 2, torch.tensor([[0, 3, 1], [1, 4, 2]])
+    loss_of = losses.torch_loss("triplet", margin=0.3)
+    for given in ({"weight": weight}, {"triplets": triplets}):
+        x.grad = None
+        loss_of(x, y, **given).backward()
+        known = losses.triplet(x, y, margin=0.3, **given)
+        assert (x.grad.numpy() == known[1]).all() and known[1].any()
+    assert losses.triplet(x, y, weight=weight)[0] != losses.triplet(x, y)[0]
+
+
+def test_a_gradient_is_taken_once():
+    torch = pytest.importorskip("torch")
+    x, y = torch_batch(torch, torch.float64)
+    loss = losses.torch_loss("nt-xent")(x, y).square()
+    (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+    # Its own gradient would be a wrong one in silence.
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        gradient.square().sum().backward()
+    with pytest.raises(TypeError, match="^embeddings is a ndarray: must be a tensor of torch"):
+        losses.torch_loss("nt-xent")(np.eye(3), y)

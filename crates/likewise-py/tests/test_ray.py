@@ -321,12 +321,16 @@ def killed(code, cluster, seen):
     """
     driver = subprocess.Popen([sys.executable, "-c", textwrap.dedent(head) + textwrap.dedent(code)])
     begun = time.monotonic()
-    while not seen():
-        assert driver.poll() is None, "the driver was done before it was killed"
-        assert time.monotonic() - begun < 60
-        time.sleep(0.002)
-    driver.send_signal(signal.SIGKILL)
-    assert driver.wait() == -signal.SIGKILL
+    try:
+        while not seen():
+            assert driver.poll() is None, "the driver was done before it was killed"
+            # Of a machine that does much else.
+            assert time.monotonic() - begun < 300
+            time.sleep(0.002)
+    finally:
+        driver.send_signal(signal.SIGKILL)
+        ended = driver.wait()
+    assert ended == -signal.SIGKILL
 
 
 def test_a_killed_driver_goes_on_with_its_graph(tmp_path, cluster):

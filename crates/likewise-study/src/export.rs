@@ -16,6 +16,7 @@ mod database;
 pub mod files;
 mod folder;
 pub mod huggingface;
+mod milvus;
 #[cfg(feature = "export")]
 mod pgvector;
 #[cfg(feature = "export")]

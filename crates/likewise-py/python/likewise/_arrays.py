@@ -12,7 +12,23 @@ import numpy as np
 
 
 def as_numpy(x: Any, name: str) -> np.ndarray:
-    """An array of whatever holds one: numpy, pandas, polars, pyarrow, torch, DLPack, lists."""
+    """An array of whatever holds one: numpy, pandas, polars, pyarrow, torch, DLPack, lists.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Where it holds none, or one that the processor cannot reach.
+    """
+    try:
+        return _read(x, name)
+    except (AttributeError, BufferError, NotImplementedError, RuntimeError, TypeError, ValueError) as e:
+        if str(e).startswith(name):
+            raise
+        kind = ValueError if isinstance(e, ValueError) else TypeError
+        raise kind(f"{name} cannot be read as an array of numpy: {e}") from e
+
+
+def _read(x: Any, name: str) -> np.ndarray:
     if isinstance(x, np.ndarray):
         # A masked array or a matrix would keep its own ways.
         if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
@@ -23,9 +39,9 @@ def as_numpy(x: Any, name: str) -> np.ndarray:
             f"{name} is a sparse matrix, but dense data is required; call {name}.toarray()"
         )
     if type(x).__module__.split(".")[0] == "pyarrow":
-        return _of_arrow(x)
+        return _of_arrow(x, name)
     if hasattr(x, "detach") and hasattr(x, "cpu"):
-        return x.detach().cpu().numpy()
+        return _of_torch(x.detach().cpu())
     if hasattr(x, "to_numpy"):
         return np.asarray(x.to_numpy())
     if hasattr(x, "__array__") or not hasattr(x, "__dlpack__"):
@@ -33,18 +49,44 @@ def as_numpy(x: Any, name: str) -> np.ndarray:
     return np.from_dlpack(x)
 
 
-def _of_arrow(x: Any) -> np.ndarray:
+def _of_torch(x: Any) -> np.ndarray:
+    # numpy knows no bfloat16; float32 holds all of it.
+    return (x.float() if str(x.dtype) == "torch.bfloat16" else x).numpy()
+
+
+def _of_arrow(x: Any, name: str) -> np.ndarray:
+    """An array of pyarrow; a column of vectors of one length is a matrix."""
     if hasattr(x, "columns"):
-        columns = [_of_arrow(column) for column in x.columns]
+        columns = [_of_arrow(column, name) for column in x.columns]
         if len(columns) == 1 and columns[0].ndim == 2:
             return columns[0]
         return np.column_stack(columns) if columns else np.empty((x.num_rows, 0))
     if hasattr(x, "combine_chunks"):
         x = x.combine_chunks()
-    size = getattr(x.type, "list_size", None)
-    if size:
-        return np.asarray(x.flatten().to_numpy(zero_copy_only=False)).reshape(-1, size)
-    return np.asarray(x.to_numpy(zero_copy_only=False))
+    width = _width(x, name)
+    if width is None:
+        return np.asarray(x.to_numpy(zero_copy_only=False))
+    return np.asarray(x.flatten().to_numpy(zero_copy_only=False)).reshape(len(x), width)
+
+
+def _width(x: Any, name: str) -> Optional[int]:
+    """How many numbers each vector of an array of pyarrow has; None where it holds no vectors."""
+    from pyarrow import types
+
+    fixed = types.is_fixed_size_list(x.type)
+    if not fixed and not types.is_list(x.type) and not types.is_large_list(x.type):
+        return None
+    if x.null_count:
+        raise ValueError(f"{name}: {x.null_count} rows have no vector; fill or remove them")
+    if fixed:
+        return x.type.list_size
+    lengths = np.diff(x.offsets.to_numpy())
+    if len(lengths) and lengths.min() != lengths.max():
+        raise ValueError(
+            f"{name}: vectors of one length are needed, and these have {lengths.min()} to "
+            f"{lengths.max()} numbers"
+        )
+    return int(lengths[0]) if len(lengths) else 0
 
 
 def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:

@@ -114,3 +114,12 @@ def count(value: Any, name: str, least: int = 1) -> int:
     if value < least:
         raise ValueError(f"{name} = {value}: must be at least {least}")
     return int(value)
+
+
+def number(value: Any, name: str, what: str = "a number") -> float:
+    """A number that was given as a keyword."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(
+        value, (int, float, np.integer, np.floating)
+    ):
+        raise TypeError(f"{name} = {value!r}: must be {what}")
+    return float(value)

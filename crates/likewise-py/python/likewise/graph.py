@@ -10,7 +10,7 @@ import numpy as np
 from ._base import Estimator
 from ._likewise import Graph
 from ._likewise import scales as even
-from ._work import count, how, seed
+from ._work import count, how, number, seed
 
 Symmetrize = Union[str, float]
 Standardize = Union[str, bool]
@@ -60,13 +60,15 @@ def build(
     """The graph that the command builds of the same settings."""
     if len(rows) == 1:
         raise ValueError("a graph needs at least two items, got n_samples = 1")
-    rule = symmetrize if isinstance(symmetrize, str) else {"one_sided": float(symmetrize)}
+    rule = symmetrize
+    if not isinstance(rule, str):
+        rule = {"one_sided": number(symmetrize, "symmetrize", "a rule by its name, or a number")}
     asked = {
         "n_neighbors": count(n_neighbors, "n_neighbors"),
-        "gamma": float(gamma),
+        "gamma": number(gamma, "gamma"),
         "symmetrize": json.dumps(rule),
         "center": bool(center),
-        "recall": float(recall) if approx else None,
+        "recall": number(recall, "recall") if approx else None,
         "seed": seed(random_state),
     }
     return Graph.build(rows, asked, how(n_jobs, verbose))

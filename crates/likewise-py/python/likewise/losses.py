@@ -47,7 +47,7 @@ def loss(
     ----------
     name : str
     embeddings : array-like of shape (n, d)
-        float64 stays float64, all else is float32.
+        Arrays, tensors and frames of float64 stay float64, all else is float32.
     y : array-like of shape (n,)
         Class of each, whole numbers; -1: the item is absent. With proxies they count from 0.
     proxies : array-like of shape (C, d), or None
@@ -68,8 +68,11 @@ def loss(
     """
     if not _likewise.HAS_NETWORKS:
         raise ValueError("losses need the cargo feature networks, without which this package was built")
-    precision = np.float64 if getattr(embeddings, "dtype", None) == np.float64 else np.float32
-    rows = matrix(embeddings, "embeddings", precision)
+    given = as_numpy(embeddings, "embeddings")
+    # Numbers of a list say nothing of their precision.
+    double = given.dtype == np.float64 and not isinstance(embeddings, (list, tuple))
+    precision = np.float64 if double else np.float32
+    rows = matrix(given, "embeddings", precision)
     classes = as_numpy(y, "y")
     if classes.dtype.kind not in "iu" or classes.shape != (len(rows),):
         raise ValueError(
@@ -92,22 +95,56 @@ def loss(
 
 
 def torch_loss(name: str, **parameters: Any) -> Callable[..., Any]:
-    """A loss as a function of torch tensors: ``f(embeddings, y, proxies=None)``, a scalar with gradients."""
+    """A loss as a function of torch tensors.
+
+    Parameters
+    ----------
+    name : str
+    **parameters
+        `n_jobs` and those of the loss, such as ``margin=0.2``.
+
+    Returns
+    -------
+    callable
+        ``f(embeddings, y, proxies=None, *, weight=None, triplets=None)``, as of `loss`: a scalar whose gradient reaches
+        embeddings and proxies, each in its own precision and on its own device, and can be taken once. Half precision,
+        such as autocast gives, is computed as float32, and so is the scalar.
+    """
     import torch
+    from torch.autograd.function import once_differentiable
 
     class Loss(torch.autograd.Function):
         @staticmethod
-        def forward(ctx: Any, embeddings: Any, y: Any, proxies: Any) -> Any:
-            value, *gradients = loss(name, embeddings.detach().cpu().numpy(), y, proxies, **parameters)
-            ctx.save_for_backward(*(torch.from_numpy(g).to(embeddings) for g in gradients))
-            return embeddings.new_tensor(value)
+        def forward(ctx: Any, embeddings: Any, proxies: Any, of: Callable[..., tuple]) -> Any:
+            value, *gradients = of(embeddings, proxies)
+            # As they are: scaled by what is above, as against underflow, they fit half precision again.
+            ctx.gradients = [torch.from_numpy(gradient) for gradient in gradients]
+            ctx.like = [(t.dtype, t.device) for t in (embeddings, proxies) if t is not None]
+            precision = torch.promote_types(embeddings.dtype, torch.float32)
+            return embeddings.new_tensor(value, dtype=precision)
 
         @staticmethod
+        @once_differentiable
         def backward(ctx: Any, above: Any) -> Any:
-            rows, *proxies = (above * gradient for gradient in ctx.saved_tensors)
-            return rows, None, proxies[0] if proxies else None
+            above = above.cpu()
+            rows, *proxies = (
+                (above * gradient).to(device, dtype)
+                for gradient, (dtype, device) in zip(ctx.gradients, ctx.like)
+            )
+            return rows, proxies[0] if proxies else None, None
 
-    return lambda embeddings, y, proxies=None: Loss.apply(embeddings, y, proxies)
+    def function(
+        embeddings: Any, y: Any, proxies: Any = None, *, weight: Any = None, triplets: Any = None
+    ) -> Any:
+        def of(embeddings: Any, proxies: Any) -> tuple:
+            return loss(name, embeddings, y, proxies, weight=weight, triplets=triplets, **parameters)
+
+        for what, given in (("embeddings", embeddings), ("proxies", proxies)):
+            if given is not None and not isinstance(given, torch.Tensor):
+                raise TypeError(f"{what} is a {type(given).__name__}: must be a tensor of torch")
+        return Loss.apply(embeddings, proxies, of)
+
+    return function
 
 
 def _named(name: str) -> Callable[..., tuple]:

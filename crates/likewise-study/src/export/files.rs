@@ -11,6 +11,7 @@ use likewise_nn::Model;
 use likewise_nn::model::view_to_onnx;
 
 use super::contents::{Compared, Contents, Vectors, place};
+use super::milvus;
 use super::report::{Report, lines};
 use super::views::SideBySide;
 use crate::run_folder::{AcrossFolder, RunFolder};
@@ -40,16 +41,13 @@ impl Table {
 /// Bits of an ONNX file, 1 and -1, as the bytes of codes; what the last byte has too many is 0.
 const PACKED: &str = "np.packbits(embedding >= 0, axis=1, bitorder=\"little\")";
 
-/// Longest text that Milvus holds, bytes.
-const MILVUS_TEXT: usize = 65_535;
-
 /// Writes a Parquet table with `id`, `vector` (a list of `f32`, or of `u8` where they are bits),
 /// `label`, `pseudo_label`, `confidence` and `split`, and counts what it holds.
 ///
 /// Fails where it cannot be written, and for texts that Milvus cannot hold.
 pub fn table(contents: Contents, of: Table, out: &Path) -> Result<Report> {
     let unknown = if of == Table::Milvus {
-        check_milvus(&contents)?;
+        milvus::check(&contents)?;
         Unknown::Empty
     } else {
         Unknown::Null
@@ -82,23 +80,6 @@ pub fn table(contents: Contents, of: Table, out: &Path) -> Result<Report> {
     })
 }
 
-fn check_milvus(contents: &Contents) -> Result<()> {
-    for (row, item) in contents.items.iter().enumerate() {
-        let texts = [
-            Some(&item.id),
-            item.label.as_ref(),
-            item.pseudo_label.as_ref(),
-        ];
-        if texts.into_iter().flatten().any(|t| t.len() > MILVUS_TEXT) {
-            return Err(failed(format!(
-                "item {row} of the run has an id or a class of more than {MILVUS_TEXT} bytes, which \
-                 Milvus cannot hold; shorten it"
-            )));
-        }
-    }
-    Ok(())
-}
-
 /// What a regular file is found to hold, which must be `items`; a [stream](atomic::is_stream) is not asked.
 fn counted(
     out: &Path,
@@ -125,17 +106,16 @@ fn quoted(path: &Path) -> String {
 
 fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Vec<String> {
     let path = quoted(out);
-    let bits = compared == Compared::Hamming;
-    let query = if bits { "queries[0]" } else { "query" };
-    let metric = match (of, compared) {
-        (Table::Milvus, Compared::Euclidean) => "L2",
-        (Table::Milvus, Compared::Cosine) => "COSINE",
-        (Table::Milvus, Compared::InnerProduct) => "IP",
-        (Table::Milvus, Compared::Hamming) => "HAMMING",
-        (_, Compared::Euclidean) => "l2",
-        (_, Compared::Cosine) => "cosine",
-        (_, Compared::InnerProduct) => "dot",
-        (_, Compared::Hamming) => "hamming",
+    let query = if compared == Compared::Hamming {
+        "queries[0]"
+    } else {
+        "query"
+    };
+    let metric = match compared {
+        Compared::Euclidean => "l2",
+        Compared::Cosine => "cosine",
+        Compared::InnerProduct => "dot",
+        Compared::Hamming => "hamming",
     };
     let text = match of {
         Table::Parquet => format!("import pyarrow.parquet as pq\ntable = pq.read_table({path})"),
@@ -144,23 +124,7 @@ fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Ve
              table = lancedb.connect(\"lance\").create_table(\"items\", pq.read_table({path}))\n\
              table.search({query}).distance_type(\"{metric}\").limit(10).to_list()"
         ),
-        Table::Milvus => {
-            let (kind, dim) = if bits {
-                ("BINARY_VECTOR", dimensions.div_ceil(8) * 8)
-            } else {
-                ("FLOAT_VECTOR", dimensions)
-            };
-            format!(
-                "from pymilvus import DataType, MilvusClient\n\
-                 schema = MilvusClient.create_schema()\n\
-                 schema.add_field(\"id\", DataType.VARCHAR, max_length={MILVUS_TEXT}, is_primary=True)\n\
-                 schema.add_field(\"vector\", DataType.{kind}, dim={dim})\n\
-                 for name in (\"label\", \"pseudo_label\", \"split\"):\n\
-                 \x20   schema.add_field(name, DataType.VARCHAR, max_length={MILVUS_TEXT})\n\
-                 schema.add_field(\"confidence\", DataType.FLOAT)\n\
-                 # then a collection of it with an index of metric_type {metric}, and a bulk import of the file"
-            )
-        }
+        Table::Milvus => milvus::in_python(&path, dimensions, compared),
     };
     lines(&format!("{}{text}", asking(compared)))
 }

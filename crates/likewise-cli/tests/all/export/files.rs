@@ -54,6 +54,48 @@ fn what_milvus_imports_has_no_nulls() {
 }
 
 #[test]
+fn milvus_takes_the_table_in_by_the_lines_that_are_printed() {
+    let scene = Scene::with_run();
+    let report = scene.json("export run --to milvus -o m.parquet");
+    let usage = lines(&report["usage"]);
+    let (before, search) = usage.rsplit_once('\n').unwrap();
+    // Milvus Lite is Milvus in a file.
+    let code = format!(
+        "import numpy as np\nquery = np.load('run/embeddings.npy')[7]\n{before}\n\
+         print(' '.join(hit['id'] for hit in {search}))\n\
+         (all,) = client.query('items', output_fields=['count(*)'])\nassert all['count(*)'] == 200\n\
+         (seven,) = client.query('items', filter='id == \"7\"', output_fields=['*'])\n\
+         assert np.array_equal(np.float32(seven['vector']), query), seven"
+    );
+    let Some(said) = scene.python(&code) else {
+        return;
+    };
+    let found: Vec<&str> = said.split_whitespace().collect();
+    assert_eq!(found[0], "7");
+    assert_eq!(found[1..], scene.found("run", "7", 9));
+}
+
+#[test]
+fn bits_are_searched_by_milvus_as_bits() {
+    let scene = Scene::across("gsph");
+    let report = scene.json("export run --to milvus --view text -o m.parquet");
+    let usage = lines(&report["usage"]);
+    let bits = report["dimensions"].as_u64().unwrap().next_multiple_of(8);
+    let field = format!("BINARY_VECTOR, dim={bits})");
+    // Milvus Lite has no vectors of bits: nothing is there to ask.
+    for words in [
+        field.as_str(),
+        "metric_type=\"HAMMING\"",
+        "bytes(row[\"vector\"])",
+        "[queries[0].tobytes()]",
+    ] {
+        assert!(usage.contains(words), "{usage}");
+    }
+    std::fs::write(scene.path("lines.py"), usage).unwrap();
+    scene.python("import ast; ast.parse(open('lines.py').read())");
+}
+
+#[test]
 fn lancedb_takes_the_table_in_by_the_lines_that_are_printed() {
     let scene = Scene::with_run();
     let report = scene.json("export run --to lancedb -o l.parquet");

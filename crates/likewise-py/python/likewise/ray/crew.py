@@ -5,8 +5,6 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-import numpy as np
-
 from .._work import count
 
 
@@ -24,13 +22,6 @@ def ray() -> Any:
 @lru_cache(maxsize=None)
 def _remote(function: Callable) -> Any:
     return ray().remote(function)
-
-
-def number(value: Any, name: str) -> float:
-    """A number that was given as a keyword."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.number)):
-        raise TypeError(f"{name} = {value!r}: must be a number")
-    return float(value)
 
 
 class Crew:
@@ -73,12 +64,22 @@ class Crew:
         ------
         Exception
             What a task raised, as it raised it.
+        RuntimeError
+            Where its worker died more often than it may.
         """
         module = ray()
+        died = module.exceptions.WorkerCrashedError
         try:
             return module.get(results)
         except module.exceptions.RayTaskError as e:
             cause = e.cause
+        except died as e:
+            cause = e
+        if isinstance(cause, died):
+            raise RuntimeError(
+                f"the worker of a task died {self._retries + 1} times; raise max_retries, or give less at a time "
+                "(block_rows) where memory runs out"
+            ) from cause
         raise cause
 
     def each(

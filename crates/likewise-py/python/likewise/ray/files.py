@@ -13,10 +13,17 @@ import numpy as np
 def system(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it."""
     try:
+        from fsspec import AbstractFileSystem
         from fsspec.core import url_to_fs
     except ImportError as e:
         raise ImportError("shards need fsspec: pip install likewise[ray]") from e
-    return url_to_fs(url)
+    found, path = url_to_fs(url)
+    # Other processes write, too: what a folder held when it was last listed says nothing of now.
+    layer = found
+    while isinstance(layer, AbstractFileSystem):
+        layer.invalidate_cache()
+        layer = getattr(layer, "fs", None)
+    return found, path
 
 
 def address(path: Any, name: str) -> str:
@@ -40,19 +47,42 @@ def exists(url: str) -> bool:
 
 
 def write(url: str, fill: Callable[[IO[bytes]], Any]) -> None:
-    """A file that `fill` writes; nobody ever sees a part of it."""
+    """A file that `fill` writes; nobody ever sees a part of it.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where the bucket of the URL does not exist: none is made, since its name may be mistyped.
+    """
     files, path = system(url)
     folder, _, name = path.rpartition("/")
-    files.makedirs(folder, exist_ok=True)
+    if not _in_bucket(files, path):
+        files.makedirs(folder, exist_ok=True)
     part = f"{folder}/.{name}.{uuid.uuid4().hex}"
     try:
         with files.open(part, "wb") as file:
             fill(file)
         files.mv(part, path)
-    except BaseException:
+    except BaseException as e:
+        _check_bucket(files, path, url, e)
         if files.exists(part):
             files.rm(part)
         raise
+
+
+def _in_bucket(files: Any, path: str) -> bool:
+    """Whether a path begins with a bucket, which has no folders to be made: other systems have a root before it."""
+    names = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
+    return "file" not in names and not path.startswith("/")
+
+
+def _check_bucket(files: Any, path: str, url: str, failed: BaseException) -> None:
+    bucket = path.partition("/")[0]
+    # What was read to fill the file may be missing as well.
+    if isinstance(failed, FileNotFoundError) and _in_bucket(files, path) and not files.exists(bucket):
+        raise FileNotFoundError(
+            f"{url}: there is no bucket {bucket}; make it first, or mend its name"
+        ) from failed
 
 
 def remove(url: str) -> None:

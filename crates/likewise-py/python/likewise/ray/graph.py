@@ -6,11 +6,11 @@ from typing import Any, NamedTuple, Optional, Union
 
 import numpy as np
 
-from .._work import count
+from .._work import count, number
 from ..graph import Symmetrize
 from . import files
 from .blocks import collection
-from .crew import Crew, number
+from .crew import Crew
 from .neighbors import make_lists, read_lists, write_lists
 from .tile import NONE, Lists
 

@@ -12,12 +12,12 @@ import numpy as np
 from .._arrays import csr
 from .._labels import encode
 from .._likewise import parameters
-from .._work import LikewiseWarning, count
+from .._work import LikewiseWarning, count, number
 from . import belief, conjugate, files
 from .blocks import ROWS
 from .component import components
 from .conjugate import Solver, solve
-from .crew import Crew, number
+from .crew import Crew
 from .halo import Halo, halo_of
 from .shards import is_address, listed
 from .system import system

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._arrays import _of_arrow, matrix
+from .._arrays import as_numpy, matrix
 from . import files
 
 # Columns of a table that are no features.
@@ -72,7 +72,7 @@ def look(url: str) -> Shard:
         first = table.schema_arrow.empty_table()
         if table.metadata.num_rows:
             first = next(table.iter_batches(1, columns=_features(table.schema_arrow, url)))
-        return Shard(url, table.metadata.num_rows, _vectors(first, url).shape[1])
+        return Shard(url, table.metadata.num_rows, as_numpy(first, url).shape[1])
 
 
 def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
@@ -90,7 +90,7 @@ def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
             rows = _rows(file, shard.url, start, stop)
         else:
             table = read_table(file, shard.url, start, stop)
-            rows = _vectors(table.select(_features(table.schema, shard.url)), shard.url)
+            rows = as_numpy(table.select(_features(table.schema, shard.url)), shard.url)
     rows = matrix(rows, shard.url)
     if rows.shape != (stop - start, shard.columns):
         raise ValueError(
@@ -182,20 +182,3 @@ def _features(schema: Any, url: str) -> list[str]:
     if not vectors and not numbers:
         raise ValueError(f"{url} has neither a column of vectors nor columns of numbers")
     return vectors or numbers
-
-
-def _vectors(table: Any, url: str) -> np.ndarray:
-    """The matrix of a table of nothing but features."""
-    columns = []
-    for column in getattr(table, "itercolumns", lambda: table.columns)():
-        if hasattr(column, "combine_chunks"):
-            column = column.combine_chunks()
-        if not hasattr(column.type, "value_type") or hasattr(column.type, "list_size"):
-            columns.append(_of_arrow(column))
-            continue
-        lengths = np.diff(column.offsets.to_numpy())
-        if column.null_count or (len(lengths) and lengths.min() != lengths.max()):
-            raise ValueError(f"{url}: vectors of one length are needed")
-        width = int(lengths[0]) if len(lengths) else 0
-        columns.append(column.flatten().to_numpy(zero_copy_only=False).reshape(len(column), width))
-    return columns[0] if columns[0].ndim == 2 else np.column_stack(columns)
