@@ -336,7 +336,7 @@ fn pairs(x: &Side, y: &Side) -> Option<(Array2<f64>, Array2<f64>)> {
 
 #[cfg(test)]
 mod tests {
-    use ndarray::{ArrayView2, array};
+    use ndarray::ArrayView2;
 
     use super::super::check_values::{self, Rows, read};
     use super::super::parts::tests::{close, found, two_modalities};

@@ -101,7 +101,7 @@ mod tests {
     use super::super::additive_session::tests::{comes_back, follows_any_changes};
     use super::*;
     use crate::Label;
-    use crate::propagate::{Mass, Propagate, Sizes};
+    use crate::propagate::{Mass, Sizes};
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
     use proptest::prelude::*;
 
