@@ -135,6 +135,13 @@ def test_the_graph_is_that_of_one_process(data, symmetrize):
     same_graph(ours, theirs)
 
 
+def test_columns_stay_as_they_come():
+    x = items(n=80)[0] * np.array([1, 1, 1, 1, 1, 1, 1000], np.float32)
+    ours = likewise.ray.graph(x, 5, block_rows=30)
+    same_graph(ours, likewise.KNeighborsGraph(5, standardize=False).fit_transform(x))
+    assert likewise.KNeighborsGraph(5).fit(x).standardized_
+
+
 @pytest.mark.parametrize("workers, block_rows", [(2, 77), (4, 201)])
 def test_lgc_is_that_of_one_process(data, workers, block_rows):
     _, y, graph = data

@@ -1,9 +1,11 @@
 """From scores to classes, block by block: class masses, pseudo-labels and confidence, as one machine has them.
 
-Class-mass normalisation multiplies the scores of a class so that over all items that a label reaches they sum to
+Class-mass normalisation multiplies the scores of a class so that over all items that may be of one they sum to
 its prior: ``"uniform"`` the same for all, ``"labeled"`` its share of the labels, ``"estimated"`` its share of the
 scores once these are normalised by the labels. With ``"none"`` scores are compared after those of a class are divided
 by its labels.
+
+An item that is known to be of none of the classes gets no pseudo-label, and counts in the size of no class.
 
 Source: Zhu, Ghahramani and Lafferty 2003, section 4; the confidence is eq. (21) of Zhuang and Moulin 2023.
 """
@@ -38,6 +40,10 @@ class Known(NamedTuple):
         reached = self.components[place] == component
         return reached, np.where(reached[:, None], self.counts[place], 0)
 
+    def may_be(self, system: System, component: np.ndarray) -> np.ndarray:
+        """Whether each row may be of one of the classes: a label reaches it, and it is not outside of them all."""
+        return self.of_rows(component)[0] & (system.codes != OUTSIDE)
+
 
 def known(crew: Crew, systems: list[Any], component: list[Any], classes: int) -> Known:
     """Counts the labels of each component."""
@@ -50,14 +56,20 @@ def known(crew: Crew, systems: list[Any], component: list[Any], classes: int) ->
 
 
 def scale(
-    crew: Crew, scores: list[Any], component: list[Any], known: Any, counts: np.ndarray, mass: str
+    crew: Crew,
+    systems: list[Any],
+    scores: list[Any],
+    component: list[Any],
+    known: Any,
+    counts: np.ndarray,
+    mass: str,
 ) -> Optional[np.ndarray]:
     """What the scores of each class are multiplied by; None without class masses."""
     if mass == "none":
         return None
 
     def total(task: Any, *given: Any) -> np.ndarray:
-        parts = [crew.submit(task, *of, known, *given) for of in zip(scores, component)]
+        parts = [crew.submit(task, *of, known, *given) for of in zip(systems, scores, component)]
         return np.sum(crew.get(parts), axis=0)
 
     sums = total(masses)
@@ -89,18 +101,19 @@ def scores_of(system: System, *parts: np.ndarray) -> np.ndarray:
     return np.concatenate(parts, axis=1) * np.sqrt(system.degrees)[:, None]
 
 
-def masses(scores: np.ndarray, component: np.ndarray, known: Known) -> np.ndarray:
-    """How many rows a label reaches, and the sum of their positive scores of each class."""
-    reached, _ = known.of_rows(component)
-    return np.append(reached.sum(), np.maximum(scores[reached], 0).sum(axis=0))
+def masses(
+    system: System, scores: np.ndarray, component: np.ndarray, known: Known
+) -> np.ndarray:
+    """How many rows may be of a class, and the sum of their positive scores of each class."""
+    may_be = known.may_be(system, component)
+    return np.append(may_be.sum(), np.maximum(scores[may_be], 0).sum(axis=0))
 
 
 def shares_of(
-    scores: np.ndarray, component: np.ndarray, known: Known, factors: np.ndarray
+    system: System, scores: np.ndarray, component: np.ndarray, known: Known, factors: np.ndarray
 ) -> np.ndarray:
     """The sum of the positive scores of each class, each row brought to sum 1."""
-    reached, _ = known.of_rows(component)
-    positive = np.maximum(scores[reached], 0) * factors
+    positive = np.maximum(scores[known.may_be(system, component)], 0) * factors
     sums = positive.sum(axis=1, keepdims=True)
     return np.divide(positive, sums, out=np.zeros_like(positive), where=sums > 0).sum(axis=0)
 
@@ -122,9 +135,9 @@ def believe(
     else:
         compared = scores = scores * scale
     best = np.where(counts > 0, compared, -np.inf).argmax(axis=1)
-    labeled = system.codes >= 0
-    pseudo = np.where(labeled, system.codes, np.where(reached, best, -1))
-    sure = np.where(reached & (system.codes != OUTSIDE), confidence(compared), 0)
+    labeled, may_be = system.codes >= 0, known.may_be(system, component)
+    pseudo = np.where(labeled, system.codes, np.where(may_be, best, -1))
+    sure = np.where(may_be, confidence(compared), 0)
     sure = np.where(labeled, 1, sure).astype(np.float32)
     if path is None:
         return (scores, pseudo, sure), int(reached.sum())

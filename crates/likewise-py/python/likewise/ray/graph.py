@@ -46,7 +46,9 @@ def graph(
     threads: int = 1,
     max_retries: int = 3,
 ) -> Any:
-    """The affinity graph of `likewise.KNeighborsGraph`, exact, in row blocks.
+    """The affinity graph of `likewise.KNeighborsGraph` with ``standardize=False``, exact, in row blocks.
+
+    Columns stay as they come: bring those of different units to one scale before.
 
     An item that lists another weighs ``max(cos, 0) ** gamma``; the two arcs of a pair are joined where their rows lie.
 

@@ -30,7 +30,8 @@ def neighbors(
 ) -> Union[tuple[np.ndarray, np.ndarray], list[str]]:
     """The `k` nearest neighbours of every item by cosine: all are compared with all.
 
-    The lists are those of `likewise.KNeighborsGraph`, ties by the smaller index, however the rows are cut.
+    The lists are those of `likewise.KNeighborsGraph` with ``standardize=False``, ties by the smaller index, however the
+    rows are cut.
 
     **Not** where n^2 is too much: a processor compares some 10^11 / d pairs a second, so that 10 million items of 128
     columns take some 40 hours of one. There is no approximate search by tiles; on one machine

@@ -34,12 +34,13 @@ class Spread(NamedTuple):
     ----------
     classes : ndarray of shape (n_classes,)
     transduction : ndarray of shape (n_samples,), or None
-        Class of each item; where no label reaches: -1 of numbers, ``""`` of strings, None of objects.
+        Class of each item; where no label reaches, and of what is known to be of none: -1 of numbers, ``""`` of strings,
+        None of objects.
     scores : ndarray of shape (n_samples, n_classes), float64, or None
     confidence : ndarray of shape (n_samples,), float32, or None
     paths : list of str, or None
         With `out`, in place of these: files ``beliefs-000000.npz`` of `scores`, `pseudo_label` (numbers of classes, -1
-        where no label reaches), `confidence`, `labeled`, `classes` and the number `first` of their first item.
+        where there is none), `confidence`, `labeled`, `classes` and the number `first` of their first item.
     n_iter : int
         Iterations, of the classes that needed most.
     residual : float
@@ -198,7 +199,7 @@ def propagate(
         for of, *parts in zip(systems, *(group.x for group in found))
     ]
     shared = crew.put(known)
-    scale = belief.scale(crew, scores, component, shared, counts, mass)
+    scale = belief.scale(crew, systems, scores, component, shared, counts, mass)
     residual = float(max(group.residuals.max() for group in found))
     iterations = max(group.iterations for group in found)
     if residual > solver.tolerance:
