@@ -363,7 +363,9 @@ impl ImageFolder {
             .into_iter()
             .partition(|text| images.contains(&stem(text)));
         self.others += others.len();
-        others.into_iter().for_each(|text| self.name(text));
+        for text in others {
+            self.name(text);
+        }
         if !of_images.is_empty() {
             self.told.push(format!(
                 "images with a text of the same name beside them: {}; a search across views can read it",

@@ -371,28 +371,26 @@ mod tests {
         correlations_y: Rows,
     }
 
-    impl Case {
-        fn read() -> Self {
-            read(include_str!("check_values/scm.json"))
-        }
+    fn case() -> Case {
+        read(include_str!("check_values/scm.json"))
+    }
 
-        /// Three bits in sequence; the fourth ends it and takes the first canonical correlation.
-        fn sequence(&self) -> [Array2<f64>; 2] {
-            [
-                (&self.sequence_x, &self.correlations_x),
-                (&self.sequence_y, &self.correlations_y),
-            ]
-            .map(|(bits, rest)| {
-                let first = rest.0.slice(s![..1, ..]);
-                let all = concatenate(Axis(0), &[bits.0.view(), first]).unwrap();
-                all.reversed_axes()
-            })
-        }
+    /// Three bits in sequence; the fourth ends it and takes the first canonical correlation.
+    fn sequence(case: &Case) -> [Array2<f64>; 2] {
+        [
+            (&case.sequence_x, &case.correlations_x),
+            (&case.sequence_y, &case.correlations_y),
+        ]
+        .map(|(bits, rest)| {
+            let first = rest.0.slice(s![..1, ..]);
+            let all = concatenate(Axis(0), &[bits.0.view(), first]).unwrap();
+            all.reversed_axes()
+        })
     }
 
     fn published() -> (Side, Side) {
         let (x, y) = check_values::rows();
-        let labels = Case::read().labels;
+        let labels = case().labels;
         let side = |x: Array2<f64>| Side {
             rows: (0..20).collect(),
             mean: Array1::zeros(x.ncols()),
@@ -406,12 +404,12 @@ mod tests {
 
     #[test]
     fn published_values_in_sequence() {
-        let case = Case::read();
+        let case = case();
         let (x, y) = published();
         let scm = Scm::new().bits(4);
         let problem = Problem::of(&x, &y, 4, &scm).unwrap();
         let (wx, wy) = problem.sequential(4, &Monitor::silent()).unwrap();
-        let [expected_x, expected_y] = case.sequence();
+        let [expected_x, expected_y] = sequence(&case);
         assert!(close(&wx, &expected_x, 1e-7), "{wx}");
         assert!(close(&wy, &expected_y, 1e-7), "{wy}");
         let mut residual = problem.semantic.clone();
@@ -431,7 +429,7 @@ mod tests {
     /// The rows as they are given, in `f32`; the ridge is above the least one there.
     #[test]
     fn published_values_by_fit() {
-        let case = Case::read();
+        let case = case();
         let (x, y) = check_values::raw();
         let means = [&x, &y].map(|x| x.mean_axis(Axis(0)).unwrap());
         let [x, y] = [x, y].map(|x| x.mapv(|v| v as f32));
@@ -440,7 +438,7 @@ mod tests {
         for author in [false, true] {
             let scm = Scm::new().bits(4).author_ridge(author);
             let found = scm.fit(&views, 0, &Monitor::silent()).unwrap();
-            for (t, expected) in case.sequence().iter().enumerate() {
+            for (t, expected) in sequence(&case).iter().enumerate() {
                 check_values::check_encoder(&found.model, t, &means[t], expected);
             }
         }
@@ -448,7 +446,7 @@ mod tests {
 
     #[test]
     fn published_values_of_the_pairs() {
-        let case = Case::read();
+        let case = case();
         let (x, y) = published();
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let pairs = problem.white.directions(problem.paired.as_ref().unwrap());
@@ -463,7 +461,7 @@ mod tests {
 
     #[test]
     fn published_values_at_once() {
-        let case = Case::read();
+        let case = case();
         let (x, y) = published();
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let all = problem.white.directions(&problem.semantic).unwrap();
@@ -492,7 +490,7 @@ mod tests {
         );
         let problem = Problem::of(&x, &y, 4, &Scm::new().bits(4)).unwrap();
         let product = x.x.t().dot(&s).dot(&y.x);
-        assert!(close(&product, &Case::read().product.0, 1e-10), "{product}");
+        assert!(close(&product, &case().product.0, 1e-10), "{product}");
         let full = problem.white.whiten(&(4.0 * product));
         assert!(close(&full, &problem.semantic, 1e-10));
     }

@@ -424,7 +424,7 @@ mod tests {
         let problem = Problem {
             class: &[0, 0, 1, 1, 2, 2],
             weight: &[1.0; 6],
-            alpha: 0.0004166666666666667,
+            alpha: 0.01 / 24.0,
         };
         (problem, SplitMix(11).bells((6, 4)) * 0.5)
     }
