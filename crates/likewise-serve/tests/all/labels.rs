@@ -294,7 +294,6 @@ fn whoever_takes_back_first_what_stands_is_what_nobody_took_back() {
     post(at, "/classes", &merge).good();
     undo("ann");
     assert_eq!(now(), "5");
-    let before = shown(at);
     undo("bob");
     assert_eq!(now(), "3");
     undo("ann");
@@ -305,7 +304,6 @@ fn whoever_takes_back_first_what_stands_is_what_nobody_took_back() {
     by("bob", "5");
     undo("ann");
     let (again, classes) = (shown(at), get(at, "/classes").good());
-    assert_ne!(before, again);
     server.stop().unwrap();
     let server = Server::of(run.path());
     assert_eq!(get(server.at, "/classes").good(), classes);
