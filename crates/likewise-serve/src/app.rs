@@ -20,8 +20,8 @@ use crate::refits::Refits;
 /// Requests that are worked on at once; more are told to come again. Work that goes on when its request
 /// has been told that it took too long counts until it is done, by itself.
 const AT_ONCE: usize = 64;
-/// Images that are decoded at once; others wait.
-const IMAGES: usize = 2;
+/// Images that are decoded at once; others wait. One of the largest takes 350 MB for so long.
+const IMAGES: usize = 1;
 
 /// What all requests share.
 pub(crate) struct App {

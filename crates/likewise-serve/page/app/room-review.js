@@ -23,7 +23,7 @@ const KINDS = [
   ['chosen', 'My choice', 'Items that were put here from the map.'],
 ];
 
-/** What is reviewed where nobody chose: its labels help most. */
+/** What is reviewed where nobody chose. */
 const FIRST = KINDS[0][0];
 
 /** Most items shown of those that followed a label. */

@@ -461,7 +461,7 @@ fn the_least_sure_come_first_by_what_is_shown_of_them() {
         .map(|item| item["confidence"].as_f64().unwrap())
         .collect();
     assert!(sure.windows(2).all(|two| two[0] <= two[1]), "{sure:?}");
-    // The page begins with what helps most.
+    // The page begins with what tells most.
     let page = get(server.at, "/page/room-review.js").text();
     let kinds = &page[page.find("const KINDS").unwrap()..];
     assert!(kinds.find("'informative'").unwrap() < kinds.find("'uncertain'").unwrap());

@@ -335,7 +335,9 @@ impl ByHand {
     fn labels(&self, items: usize) -> Vec<Option<usize>> {
         let mut labels = vec![None; items];
         for (_, own, label) in &self.entries {
-            own.iter().for_each(|&item| labels[item] = *label);
+            for &item in own {
+                labels[item] = *label;
+            }
         }
         labels
     }
