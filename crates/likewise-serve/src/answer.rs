@@ -148,6 +148,9 @@ pub(crate) struct Changed {
     /// Items of that entry that were labeled since, and keep that label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept: Option<usize>,
+    /// The class whose adding or new name was taken back, and that stays since items have this label.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) class_kept: Option<String>,
     /// The classes, where they changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) classes: Option<Vec<ClassNow>>,
@@ -164,6 +167,7 @@ impl Changed {
             items: open.items_now(rows.take(NAMED).map(|&row| row as usize))?,
             undone: None,
             kept: None,
+            class_kept: None,
             classes: None,
         })
     }

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use likewise::Monitor;
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use likewise_study::journal::{NAME, Watch};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use crate::command::{Command, Reply};
 use crate::events::Events;
@@ -19,12 +20,15 @@ use crate::refits::Refits;
 /// Requests that are worked on at once; more are told to come again. Work that goes on when its request
 /// has been told that it took too long counts until it is done, by itself.
 const AT_ONCE: usize = 64;
+/// Images that are decoded at once; others wait. One of the largest takes 350 MB for so long.
+const IMAGES: usize = 1;
 
 /// What all requests share.
 pub(crate) struct App {
     pub(crate) run: PathBuf,
     open: RwLock<Arc<Open>>,
     commands: mpsc::Sender<Command>,
+    labels: Watch,
     pub(crate) means: Means,
     pub(crate) events: Events,
     pub(crate) meters: Meters,
@@ -34,6 +38,8 @@ pub(crate) struct App {
     pub(crate) refit: Option<Arc<dyn Refit>>,
     pub(crate) at_once: Semaphore,
     working: Arc<Semaphore>,
+    /// Places for images that ask: each takes much memory while it is decoded.
+    images: Arc<Semaphore>,
     /// Held by whoever changes which run is at the top of the folder.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -43,6 +49,7 @@ impl App {
         run: PathBuf,
         open: Arc<Open>,
         commands: mpsc::Sender<Command>,
+        labels: Watch,
         means: Means,
         guard: Guard,
         refit: Option<Arc<dyn Refit>>,
@@ -51,6 +58,7 @@ impl App {
             run,
             open: RwLock::new(open),
             commands,
+            labels,
             means,
             events: Events::default(),
             meters: Meters::new(),
@@ -60,6 +68,7 @@ impl App {
             refit,
             at_once: Semaphore::new(AT_ONCE),
             working: Arc::new(Semaphore::new(AT_ONCE)),
+            images: Arc::new(Semaphore::new(IMAGES)),
             changing: tokio::sync::Mutex::new(()),
         }
     }
@@ -90,9 +99,13 @@ impl App {
         answer.blocking_recv().map_err(|_| Problem::busy())?
     }
 
-    /// Whether the thread that changes labels is there.
-    pub(crate) fn takes_labels(&self) -> bool {
-        !self.commands.is_closed()
+    /// Why no label can be given, as far as that is known without giving one.
+    pub(crate) fn takes_no_labels(&self) -> Option<String> {
+        if self.commands.is_closed() {
+            return Some("the thread that takes labels has ended; start the server again".into());
+        }
+        let fault = self.labels.fault()?;
+        Some(format!("no label can be written to {NAME}: {fault}"))
     }
 
     pub(crate) async fn stop_worker(&self) {
@@ -114,6 +127,12 @@ impl App {
         };
         let done = tokio::task::spawn_blocking(work).await;
         done.map_err(|_| Problem::internal("the work on this request failed"))?
+    }
+
+    /// A place to decode an image in; waits for it.
+    pub(crate) async fn place_of_image(&self) -> Answered<OwnedSemaphorePermit> {
+        let place = self.images.clone().acquire_owned().await;
+        place.map_err(|_| Problem::busy())
     }
 
     /// Means for the work on a request, which ends when the server does.

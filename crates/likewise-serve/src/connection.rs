@@ -119,7 +119,16 @@ async fn run(
     let at = listener.local_addr().map_err(|e| cannot("listen", &e))?;
     let (sender, commands) = mpsc::channel(WAITING);
     let guard = Guard::new(at, options.token);
-    let app = App::new(options.run, open.clone(), sender, means, guard, refit);
+    let watch_of_labels = journal.watch();
+    let app = App::new(
+        options.run,
+        open.clone(),
+        sender,
+        watch_of_labels,
+        means,
+        guard,
+        refit,
+    );
     let app = Arc::new(app);
     let (begins, began) = oneshot::channel();
     let of_worker = app.clone();

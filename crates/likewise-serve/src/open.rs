@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
+use axum::http::StatusCode;
 use likewise::{ErrorKind, Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
 use likewise_study::advise;
@@ -17,6 +18,9 @@ use likewise_study::{Device, Environment, Model, Result, suspects};
 use ndarray::{Array2, ArrayView2};
 
 use crate::problem::{Answered, Problem};
+
+/// Most pixels of an image that asks. A file says little of how many it has: 400 kB unpack to 400 MB.
+const PIXELS: u64 = 40_000_000;
 
 /// What requests are worked on with.
 pub(crate) struct Means {
@@ -334,7 +338,7 @@ impl Engine {
         bytes: &[u8],
         kind: &str,
         means: &Means,
-    ) -> Result<Array2<f32>> {
+    ) -> Answered<Array2<f32>> {
         let cannot = |e: std::io::Error| likewise::Error::data(format!("the image: {e}"));
         let ending = match kind {
             "image/jpeg" => ".jpg",
@@ -347,6 +351,16 @@ impl Engine {
         let mut builder = tempfile::Builder::new();
         let mut file = builder.suffix(ending).tempfile().map_err(cannot)?;
         std::io::Write::write_all(&mut file, bytes).map_err(cannot)?;
+        if let Some((width, height)) = likewise_image::decode::dimensions(file.path())
+            && width.saturating_mul(height) > PIXELS
+        {
+            let said = format!(
+                "the image has {width} x {height} pixels, and at most {} million are taken",
+                PIXELS / 1_000_000
+            );
+            let problem = Problem::new(StatusCode::PAYLOAD_TOO_LARGE, said);
+            return Err(problem.hint("send it smaller"));
+        }
         let source = Source::open(file.path(), ReadAs::default())?;
         let embedded = query::embedded(&self.run, &source, &means.environment());
         Ok(embedded.map_err(|e| without(&e, file.path()))?.rows)

@@ -23,31 +23,17 @@ use crate::refits::State;
 const BETWEEN: Duration = Duration::from_millis(100);
 /// Begins a refit on a thread of its own.
 pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
-    let Some(refit) = app.refit.clone() else {
-        return Err(Problem::conflict("this server cannot fit"));
-    };
     let open = app.open();
+    if let Some(problem) = refused(app, &open) {
+        return Err(problem);
+    }
+    let Some(refit) = app.refit.clone() else {
+        return Err(cannot_fit());
+    };
     let Some(labeled) = open.look(|shown| items(&open, shown)) else {
         return Err(Problem::busy());
     };
     let (sequence, items, csv) = labeled;
-    if open.one_view().is_none() {
-        return Err(Problem::conflict("a run across views takes no labels")
-            .hint("label its data, and fit again"));
-    }
-    if open.record.added > 0 {
-        return Err(Problem::conflict(format!(
-            "{} items were added since the run was fitted, which a fit of its data would leave out",
-            open.record.added
-        ))
-        .hint("fit data that hold them all"));
-    }
-    if open.config.protocol.labels_per_class.is_some() {
-        return Err(Problem::conflict(
-            "the fit hid labels to measure itself, and would hide those that were given here too",
-        )
-        .hint("save the labels, and fit the data with them and with none hidden"));
-    }
     if csv.lines().count() < 2 {
         return Err(Problem::conflict("no item has a label").hint("label some items first"));
     }
@@ -71,6 +57,37 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
         app.events.tell("refit", &state);
     });
     Ok(state)
+}
+
+/// Why this run cannot be fitted again, whatever its labels are; `None` where it can.
+pub(crate) fn refused(app: &App, open: &Open) -> Option<Problem> {
+    if app.refit.is_none() {
+        return Some(cannot_fit());
+    }
+    if open.one_view().is_none() {
+        let problem = Problem::conflict("a run across views takes no labels");
+        return Some(problem.hint("label its data, and fit again"));
+    }
+    if open.record.added > 0 {
+        let problem = Problem::conflict(format!(
+            "{} items were added since the run was fitted, which a fit of its data would leave out",
+            open.record.added
+        ));
+        return Some(problem.hint("fit data that hold them all"));
+    }
+    if open.config.protocol.labels_per_class.is_some() {
+        let problem = Problem::conflict(
+            "the fit hid labels to measure itself, and would hide those that were given here too",
+        );
+        return Some(
+            problem.hint("save the labels, and fit the data with them and with none hidden"),
+        );
+    }
+    None
+}
+
+fn cannot_fit() -> Problem {
+    Problem::conflict("this server cannot fit")
 }
 
 /// The items with the labels as they are now, and those alone as a table.

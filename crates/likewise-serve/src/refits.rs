@@ -16,8 +16,7 @@ const KEPT_OPEN: usize = 2;
 /// How far a refit is.
 #[derive(Debug, Clone, Serialize, ToSchema)]
 pub(crate) struct State {
-    /// `idle`, `running`, `done`, `failed` or `cancelled`.
-    #[schema(value_type = String, example = "running")]
+    /// How it stands.
     pub(crate) state: Stand,
     /// Number of the model that is made.
     pub(crate) number: u32,
@@ -34,7 +33,7 @@ pub(crate) struct State {
 }
 
 /// How a refit stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Stand {
     Idle,

@@ -17,8 +17,11 @@ use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Json, Router};
-use utoipa::OpenApi;
+use utoipa::openapi::security::{
+    ApiKey, ApiKeyValue, Http, HttpAuthScheme, SecurityRequirement, SecurityScheme,
+};
 use utoipa::openapi::{ContentBuilder, Ref, ResponseBuilder};
+use utoipa::{Modify, OpenApi};
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
@@ -39,12 +42,34 @@ const IMAGE: usize = 32 << 20;
         description = "Search in a run, label its items, and fit it again. Every error is \
                        {\"error\", \"hint\"}."
     ),
-    components(schemas(Problem))
+    components(schemas(Problem)),
+    modifiers(&Tokens)
 )]
 struct Described;
 
+/// How a request says the token, where the server asks for one.
+struct Tokens;
+
+impl Modify for Tokens {
+    fn modify(&self, described: &mut utoipa::openapi::OpenApi) {
+        let bearer = SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer));
+        let cookie = ApiKeyValue::with_description(
+            "likewise_PORT",
+            "set by `/?token=TOKEN`; PORT is that of the server",
+        );
+        let cookie = SecurityScheme::ApiKey(ApiKey::Cookie(cookie));
+        let components = described.components.get_or_insert_default();
+        components.add_security_scheme("bearer", bearer);
+        components.add_security_scheme("cookie", cookie);
+        // At this machine alone none is needed.
+        let none = SecurityRequirement::default();
+        let one = |name: &str| SecurityRequirement::new::<_, [&str; 0], &str>(name, []);
+        described.security = Some(vec![none, one("bearer"), one("cookie")]);
+    }
+}
+
 /// What any request may be told, whatever it asks: it is refused, too large, too long or one too many.
-const EVERYWHERE: [(StatusCode, &str); 5] = [
+const EVERYWHERE: [(StatusCode, &str); 6] = [
     (StatusCode::UNAUTHORIZED, "the token is missing or wrong"),
     (
         StatusCode::FORBIDDEN,
@@ -52,8 +77,17 @@ const EVERYWHERE: [(StatusCode, &str); 5] = [
     ),
     (StatusCode::REQUEST_TIMEOUT, "this took too long"),
     (StatusCode::PAYLOAD_TOO_LARGE, "the body is too large"),
+    (
+        StatusCode::INTERNAL_SERVER_ERROR,
+        "a fault of the server, or of its disk",
+    ),
     (StatusCode::SERVICE_UNAVAILABLE, "too much at once"),
 ];
+/// What whoever sends a body may be told as well.
+const OF_BODIES: (StatusCode, &str) = (
+    StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    "the body is not of a kind that is read",
+);
 
 /// Adds to every request what any of them may be told.
 fn with_common_errors(mut described: utoipa::openapi::OpenApi) -> utoipa::openapi::OpenApi {
@@ -65,7 +99,8 @@ fn with_common_errors(mut described: utoipa::openapi::OpenApi) -> utoipa::openap
             &mut path.put,
         ];
         for operation in each.into_iter().flatten() {
-            for (status, why) in EVERYWHERE {
+            let of_bodies = operation.request_body.is_some().then_some(OF_BODIES);
+            for (status, why) in EVERYWHERE.into_iter().chain(of_bodies) {
                 let of_problem = ContentBuilder::new()
                     .schema(Some(Ref::from_schema_name("Problem")))
                     .build();

@@ -164,6 +164,7 @@ fn undo(app: &App, run: &Open, live: &mut Live, who: Option<String>) -> Answered
     };
     let mut changed = tell(app, run, &done)?;
     changed.kept = Some(done.kept).filter(|&kept| kept > 0);
+    changed.class_kept.clone_from(&done.class_kept);
     if let Some(What::Undo(sequence)) = done.entry.as_ref().map(|entry| &entry.what) {
         changed.undone = Some(*sequence);
     }

@@ -3,11 +3,16 @@
 //! An entry is on the disk before [`append`](Journal::append) returns. A program that is killed while it
 //! writes leaves a torn last line, which was never acknowledged: the next one drops it and says so.
 //! Any other damage is an error, since what follows would mean something else.
+//!
+//! What is labeled follows from the entries that [stand](standing), in their order. The items of an undo only tell
+//! what it changed.
 
 use std::collections::HashSet;
 use std::fs::{File, Metadata, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +20,10 @@ use crate::{ErrorKind, Result, failed, no_json};
 
 /// The journal of a run.
 pub const NAME: &str = "labels.jsonl";
+
+/// Why nothing can be written.
+const BROKEN: &str = "a label could not be written before; start again when there is room";
+const REMOVED: &str = "it was removed or replaced; start the server again";
 
 /// One change of labels, as it stands in the journal.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -29,7 +38,7 @@ pub struct Entry {
     pub who: Option<String>,
     /// What was done.
     pub what: What,
-    /// The items whose label changed.
+    /// The items whose label changed, or was given again by somebody else.
     pub items: Vec<Change>,
 }
 
@@ -65,7 +74,7 @@ pub enum What {
 pub struct Change {
     /// The item.
     pub id: String,
-    /// Its label before.
+    /// Its label before. That of the first change of an item is what it had before anybody labeled here.
     pub old: Option<String>,
     /// Its label after.
     pub new: Option<String>,
@@ -80,7 +89,32 @@ pub struct Journal {
     length: u64,
     entries: Vec<Entry>,
     /// Whether an append failed in a way that could not be mended.
-    broken: bool,
+    broken: Arc<AtomicBool>,
+}
+
+/// Looks after a journal that another thread writes.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    path: PathBuf,
+    /// The file when it was opened.
+    own: Option<Arc<Metadata>>,
+    broken: Arc<AtomicBool>,
+}
+
+impl Watch {
+    /// Why no entry can be written, as far as that is seen without writing one. Costs a look at the folder.
+    pub fn fault(&self) -> Option<&'static str> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Some(BROKEN);
+        }
+        let there = std::fs::metadata(&self.path);
+        let is_there = there.is_ok_and(|there| {
+            // Where files have no numbers, it is enough that there is one.
+            let same = |own: &Arc<Metadata>| is_same(own, &there) || !cfg!(unix);
+            self.own.as_ref().is_none_or(same)
+        });
+        (!is_there).then_some(REMOVED)
+    }
 }
 
 impl Journal {
@@ -143,9 +177,18 @@ impl Journal {
             file,
             length: whole as u64,
             entries,
-            broken: false,
+            broken: Arc::default(),
         };
         Ok((journal, torn))
+    }
+
+    /// For whoever wants to know whether it can still be written.
+    pub fn watch(&self) -> Watch {
+        Watch {
+            path: self.path.clone(),
+            own: self.file.metadata().ok().map(Arc::new),
+            broken: self.broken.clone(),
+        }
     }
 
     /// All entries, the oldest first.
@@ -167,12 +210,11 @@ impl Journal {
         what: What,
         items: Vec<Change>,
     ) -> Result<&Entry> {
-        if self.broken {
-            return Err(self
-                .unwritten("a label could not be written before; start again when there is room"));
+        if self.broken.load(Ordering::Relaxed) {
+            return Err(self.unwritten(BROKEN));
         }
         if !self.is_there() {
-            return Err(self.unwritten("it was removed or replaced; start the server again"));
+            return Err(self.unwritten(REMOVED));
         }
         let entry = Entry {
             sequence: self.sequence() + 1,
@@ -190,7 +232,8 @@ impl Journal {
         if let Err(e) = written {
             // A part of a line must not stand before the next one.
             let mended = self.file.set_len(self.length);
-            self.broken = mended.and_then(|()| self.file.sync_all()).is_err();
+            let broken = mended.and_then(|()| self.file.sync_all()).is_err();
+            self.broken.store(broken, Ordering::Relaxed);
             return Err(self.unwritten(&e.to_string()));
         }
         self.length += line.len() as u64;
@@ -213,17 +256,9 @@ impl Journal {
         }
     }
 
-    /// The entries that stand, the oldest first: neither an undo nor taken back.
+    /// The entries that [stand](standing), the oldest first.
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = &Entry> {
-        let undone: HashSet<u64> = (self.entries.iter())
-            .filter_map(|entry| match entry.what {
-                What::Undo(sequence) => Some(sequence),
-                _ => None,
-            })
-            .collect();
-        self.entries.iter().filter(move |entry| {
-            !matches!(entry.what, What::Undo(_)) && !undone.contains(&entry.sequence)
-        })
+        standing(&self.entries)
     }
 
     /// The last entry that [stands](Self::standing), of `who` if given.
@@ -231,6 +266,19 @@ impl Journal {
         let own = |entry: &&Entry| who.is_none() || entry.who.as_deref() == who;
         self.standing().rev().find(own)
     }
+}
+
+/// The entries that stand, the oldest first: neither an undo nor taken back.
+pub fn standing(entries: &[Entry]) -> impl DoubleEndedIterator<Item = &Entry> {
+    let undone: HashSet<u64> = (entries.iter())
+        .filter_map(|entry| match entry.what {
+            What::Undo(sequence) => Some(sequence),
+            _ => None,
+        })
+        .collect();
+    entries.iter().filter(move |entry| {
+        !matches!(entry.what, What::Undo(_)) && !undone.contains(&entry.sequence)
+    })
 }
 
 #[cfg(unix)]

@@ -8,7 +8,9 @@
 //! A run that nobody has labeled since shows what all other verbs show.
 //!
 //! Labels are kept in a [journal] beside the run. They stay when another model takes the place of the
-//! run, and win over what the run says.
+//! run, and win over what the run says. An item is labeled as the last of the entries says that stand: an undo
+//! takes an entry out, and the labels are those of the entries that remain, in whatever order people take theirs
+//! back.
 //!
 //! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
 //! memory.
@@ -76,6 +78,17 @@ pub struct Done {
     pub changed: Vec<u32>,
     /// Items of an undo that keep their label, since they got it later.
     pub kept: usize,
+    /// The class that an undo would have taken away, had it no label by now.
+    pub class_kept: Option<String>,
+}
+
+/// The labels of a run, and what spread of them.
+struct Spread<'g> {
+    session: Option<Session<'g>>,
+    base: Believed,
+    origin: Vec<String>,
+    first: Labeled,
+    labeled: Labeled,
 }
 
 /// A run whose labels change.
@@ -85,6 +98,8 @@ pub struct Live<'g> {
     journal: Journal,
     monitor: Monitor,
     session: Option<Session<'g>>,
+    /// What was labeled before the first entry of the journal.
+    first: Labeled,
     /// The classes of the run, by which the next two count.
     origin: Vec<String>,
     /// What the labels of the run alone say.
@@ -109,10 +124,7 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<
     }
     let items = Items::new(items);
     warn_of_strangers(&entries, &items.by_id, monitor);
-    let mut labeled = Labeled::of(items.rows())?;
-    for entry in &entries {
-        replay(&mut labeled, entry, &entries, &items.by_id)?;
-    }
+    let (_, labeled) = replayed(&Labeled::of(items.rows())?, &entries, &items.by_id)?;
     let rows = labeled.rows(items.rows());
     let given = rows.iter().zip(items.rows());
     let given = given
@@ -132,7 +144,13 @@ impl<'g> Live<'g> {
         monitor: Monitor,
     ) -> Result<Self, (likewise::Error, Journal)> {
         match Self::spread(&items, graph, &journal, &monitor) {
-            Ok((session, base, origin, labeled)) => {
+            Ok(Spread {
+                session,
+                base,
+                origin,
+                first,
+                labeled,
+            }) => {
                 let fitted = fitted(&items, &origin);
                 let sequence = journal.sequence();
                 let shown = Shown::new(items.clone(), labeled.clone(), sequence);
@@ -143,6 +161,7 @@ impl<'g> Live<'g> {
                     journal,
                     monitor,
                     session,
+                    first,
                     origin,
                     base,
                     fitted,
@@ -161,7 +180,7 @@ impl<'g> Live<'g> {
         graph: &'g Graph,
         journal: &Journal,
         monitor: &Monitor,
-    ) -> Result<(Option<Session<'g>>, Believed, Vec<String>, Labeled)> {
+    ) -> Result<Spread<'g>> {
         if graph.n() != items.rows.len() {
             return Err(likewise::Error::data(format!(
                 "the graph has {} nodes, the run {} items",
@@ -171,18 +190,20 @@ impl<'g> Live<'g> {
         }
         let entries = journal.entries();
         warn_of_strangers(entries, &items.by_id, monitor);
-        let mut labeled = Labeled::of(&items.rows)?;
-        let origin = labeled.classes().to_vec();
-        let mut session = begun(graph, &labeled, monitor)?;
+        let own = Labeled::of(&items.rows)?;
+        let mut session = begun(graph, &own, monitor)?;
         let base = believed(session.as_ref(), graph.n());
-        let before = (labeled.classes().to_vec(), labeled.labels().to_vec());
-        for entry in entries {
-            replay(&mut labeled, entry, entries, &items.by_id)?;
-        }
-        if before != (labeled.classes().to_vec(), labeled.labels().to_vec()) {
+        let (first, labeled) = replayed(&own, entries, &items.by_id)?;
+        if (own.classes(), own.labels()) != (labeled.classes(), labeled.labels()) {
             session = begun(graph, &labeled, monitor)?;
         }
-        Ok((session, base, origin, labeled))
+        Ok(Spread {
+            session,
+            base,
+            origin: own.classes().to_vec(),
+            first,
+            labeled,
+        })
     }
 
     /// What is shown, for whoever reads it meanwhile; it is renewed by every change.
@@ -218,13 +239,13 @@ impl<'g> Live<'g> {
             {
                 return Err(usage(format!("there is no row {row}")));
             }
-            let changes = all.into_iter().filter_map(|row| {
-                let row = row as usize;
-                (labeled.labels()[row] != meant).then(|| Change {
-                    id: self.items.rows[row].id.clone(),
-                    old: labeled.given(row).map(str::to_owned),
-                    new: label.map(str::to_owned),
-                })
+            let same = |row: &u32| labeled.labels()[*row as usize] == meant;
+            let by_others = self.given_by_others(all.iter().copied().filter(same), who.as_ref());
+            let is_new = |row: &u32| !same(row) || by_others.contains(row);
+            let changes = all.into_iter().filter(is_new).map(|row| Change {
+                id: self.items.rows[row as usize].id.clone(),
+                old: labeled.given(row as usize).map(str::to_owned),
+                new: label.map(str::to_owned),
             });
             changes.collect::<Vec<_>>()
         };
@@ -234,36 +255,83 @@ impl<'g> Live<'g> {
         self.write(who, What::Label, changes, rows)
     }
 
+    /// Those of these rows whose label is there by what somebody else said, or by a change of classes: who
+    /// says the same keeps it when that is taken back.
+    fn given_by_others(
+        &self,
+        rows: impl Iterator<Item = u32>,
+        who: Option<&String>,
+    ) -> HashSet<u32> {
+        let rows: HashSet<u32> = rows.collect();
+        let mut by: HashMap<u32, &Entry> = HashMap::new();
+        if !rows.is_empty() {
+            for entry in self.journal.standing() {
+                let own = entry.items.iter().filter_map(|change| self.row(change));
+                by.extend(own.filter(|row| rows.contains(row)).map(|row| (row, entry)));
+            }
+        }
+        by.retain(|_, entry| entry.who.as_ref() != who || entry.what != What::Label);
+        by.into_keys().collect()
+    }
+
+    fn row(&self, change: &Change) -> Option<u32> {
+        self.items.by_id.get(&change.id).copied()
+    }
+
     /// Takes the last entry back that was not taken back yet, of `who` if given; `None` where there is
-    /// none. Items that were labeled since keep what they were given then.
+    /// none. The labels are then those of the entries that stand without it, so that items that were labeled
+    /// since keep what they were given then.
     pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
         let Some(last) = self.journal.last(who.as_deref()).cloned() else {
             return Ok(None);
         };
-        // What others said of an item since stands.
-        let later = self
-            .journal
-            .standing()
-            .filter(|entry| entry.sequence > last.sequence);
+        let others = self.journal.standing();
+        let others = others.filter(|entry| entry.sequence != last.sequence);
+        let labeled = self.first.after(others, &self.items.by_id);
+        let before = self.shown.get();
+        let back = self.differing(before.labeled(), &labeled);
+        let moved: HashSet<&str> = back.iter().map(|change| change.id.as_str()).collect();
+        let later = self.journal.standing();
+        let later =
+            later.filter(|entry| entry.sequence > last.sequence && entry.what == What::Label);
         let since: HashSet<&str> = later
             .flat_map(|entry| &entry.items)
             .map(|change| change.id.as_str())
             .collect();
-        let all = last.items.len();
-        let back = last.items.into_iter();
-        let back = back.filter(|change| !since.contains(change.id.as_str()));
-        let back: Vec<Change> = back
-            .map(|change| Change {
-                old: change.new,
-                new: change
-                    .old
-                    .map(|name| self.renamed_since(last.sequence, name)),
-                ..change
-            })
-            .collect();
-        let kept = all - back.len();
-        let done = self.write(who, What::Undo(last.sequence), back, &[])?;
-        Ok(Some(Done { kept, ..done }))
+        let own = last.items.iter().map(|change| change.id.as_str());
+        let kept = own
+            .filter(|id| since.contains(id) && !moved.contains(id))
+            .count();
+        let (class_kept, heir) = match &last.what {
+            What::AddClass(name) => (Some(name), None),
+            What::RenameClass { from, to } => (Some(to), labeled.class(from)),
+            _ => (None, None),
+        };
+        let class_kept = class_kept
+            .filter(|name| labeled.class(name).is_some())
+            .cloned();
+        let entry = self
+            .journal
+            .append(who, What::Undo(last.sequence), back)?
+            .clone();
+        let done = self.show(labeled, heir, entry, &[]);
+        Ok(Some(Done {
+            kept,
+            class_kept,
+            ..done
+        }))
+    }
+
+    /// The changes that lead from labels to others.
+    fn differing(&self, from: &Labeled, to: &Labeled) -> Vec<Change> {
+        let differ = |&row: &usize| from.given(row) != to.given(row);
+        let rows = (0..self.items.rows.len()).filter(differ);
+        let each = rows.map(|row| Change {
+            id: self.items.rows[row].id.clone(),
+            old: from.given(row).map(str::to_owned),
+            new: to.given(row).map(str::to_owned),
+        });
+        each.collect()
     }
 
     /// Adds a class. Fails where it is there, or where its name is no name of a class.
@@ -314,6 +382,7 @@ impl<'g> Live<'g> {
             labeled: rows.to_vec(),
             changed: vec![],
             kept: 0,
+            class_kept: None,
         }
     }
 
@@ -325,40 +394,33 @@ impl<'g> Live<'g> {
         changes: Vec<Change>,
         asked: &[u32],
     ) -> Result<Done> {
-        // What a later entry cannot do must not be acknowledged: it is tried on a copy first.
         let mut labeled = self.shown.get().labeled().clone();
-        let by_id = &self.items.by_id;
-        let (own, is_undo) = match &what {
-            What::Undo(sequence) => (
-                self.journal.entries()[*sequence as usize - 1].what.clone(),
-                true,
-            ),
-            what => (what.clone(), false),
-        };
-        let moved = if is_undo {
-            labeled.take_back(&own, &changes, by_id)?
-        } else {
-            labeled.follow(&own, &changes, by_id)?
-        };
+        labeled.follow(&what, &changes, &self.items.by_id);
         // A class that is gone goes on as the one that has its labels.
-        let heir = match (&own, is_undo) {
-            (What::RenameClass { to, .. }, false) => labeled.class(to),
-            (What::RenameClass { from, .. }, true) => labeled.class(from),
-            (What::MergeClass { into, .. }, _) => labeled.class(into),
+        let heir = match &what {
+            What::RenameClass { to, .. } | What::MergeClass { into: to, .. } => labeled.class(to),
             _ => None,
         };
         let entry = self.journal.append(who, what, changes)?.clone();
-        let mut rows: Vec<u32> = (entry.items.iter())
-            .filter_map(|change| by_id.get(&change.id).copied())
-            .collect();
+        Ok(self.show(labeled, heir, entry, asked))
+    }
+
+    /// Spreads the labels as they are after an entry, and shows them; a class that is gone goes on as its heir.
+    fn show(&mut self, labeled: Labeled, heir: Option<u32>, entry: Entry, asked: &[u32]) -> Done {
+        let rows = entry.items.iter().filter_map(|change| self.row(change));
+        let mut rows: Vec<u32> = rows.collect();
         rows.sort_unstable();
         // It stays as it is, whatever is shown next.
         let before = self.shown.get();
-        let same_classes = labeled.classes() == before.labeled().classes();
+        let classes = before.labeled().classes();
+        let moved: Vec<Option<u32>> = (classes.iter())
+            .map(|name| labeled.class(name).or(heir))
+            .collect();
+        let same_classes = labeled.classes() == classes;
         self.follow(&labeled, &rows, same_classes);
         // All of it at once: the numbers of the classes may be others.
         let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
-        let new = |class: u32| moved.get(class as usize).copied().flatten().or(heir);
+        let new = |class: u32| moved[class as usize];
         let changed = (before.beliefs().iter().zip(shown.beliefs()).zip(0..))
             .filter(|((old, now), _)| old.and_then(new) != **now)
             .map(|(_, row)| row);
@@ -367,13 +429,14 @@ impl<'g> Live<'g> {
         let also = asked.iter().filter(|row| rows.binary_search(row).is_err());
         let also: Vec<u32> = also.copied().collect();
         rows.extend(also);
-        Ok(Done {
+        Done {
             sequence: entry.sequence,
             entry: Some(entry),
             labeled: rows,
             changed,
             kept: 0,
-        })
+            class_kept: None,
+        }
     }
 
     /// Brings the session to the new labels of some rows.
@@ -391,23 +454,6 @@ impl<'g> Live<'g> {
         }
         // Without a label, and where a solve did not end, there are no beliefs.
         self.session = begun(self.graph, labeled, &self.monitor.quiet()).unwrap_or_default();
-    }
-
-    /// The name that a class has now, which had this one when an entry was written.
-    fn renamed_since(&self, sequence: u64, mut name: String) -> String {
-        for entry in self
-            .journal
-            .standing()
-            .filter(|entry| entry.sequence > sequence)
-        {
-            if let What::RenameClass { from, to } | What::MergeClass { from, into: to } =
-                &entry.what
-                && *from == name
-            {
-                name.clone_from(to);
-            }
-        }
-        name
     }
 
     /// The classes of the run by the names that they have now.
@@ -455,7 +501,7 @@ impl<'g> Live<'g> {
             } else {
                 (translated(fitted.0), fitted.1)
             };
-            shown.set(row, class, confidence, own.1);
+            shown.set(row, class, confidence);
         }
         shown
     }
@@ -467,32 +513,46 @@ impl<'g> Live<'g> {
         let Some(session) = &self.session else {
             return Ok(None);
         };
-        why::of(session, self.graph, &self.items, row, &self.monitor.quiet())
+        let why = why::of(session, self.graph, &self.items, row, &self.monitor.quiet())?;
+        // On the scale of what is shown.
+        Ok(why.map(|why| Why {
+            confidence: self.scale.of(why.confidence),
+            ..why
+        }))
     }
 }
 
-/// The labels of an entry of the journal, or what it takes back.
-fn replay(
-    labeled: &mut Labeled,
-    entry: &Entry,
+/// The labels of a run as they were before the first entry of its journal, and by all that stand.
+///
+/// Fails where an entry takes back what is not there.
+fn replayed(
+    own: &Labeled,
     entries: &[Entry],
     by_id: &HashMap<String, u32>,
-) -> Result<()> {
-    match &entry.what {
-        What::Undo(sequence) => {
-            let undone = (*sequence as usize).checked_sub(1);
-            let undone = undone.and_then(|place| entries.get(place));
-            let Some(undone) = undone else {
-                return Err(likewise::Error::data(format!(
-                    "entry {} of the journal takes back an entry {sequence} that is not there",
-                    entry.sequence
-                )));
-            };
-            labeled.take_back(&undone.what, &entry.items, by_id)?;
+) -> Result<(Labeled, Labeled)> {
+    for entry in entries {
+        if let What::Undo(sequence) = entry.what
+            && !(1..entry.sequence).contains(&sequence)
+        {
+            return Err(likewise::Error::data(format!(
+                "entry {} of the journal takes back an entry {sequence} that is not there",
+                entry.sequence
+            )));
         }
-        what => drop(labeled.follow(what, &entry.items, by_id)?),
     }
-    Ok(())
+    let first = own.before(entries, by_id);
+    let labeled = first.after(journal::standing(entries), by_id);
+    Ok((first, labeled))
+}
+
+/// How many items have a label by these entries of a journal, and are none of these.
+pub fn unseen(entries: &[Entry], items: &Items) -> usize {
+    let mut last: HashMap<&str, bool> = HashMap::new();
+    let changes = journal::standing(entries).flat_map(|entry| &entry.items);
+    for change in changes.filter(|change| !items.by_id.contains_key(&change.id)) {
+        last.insert(&change.id, change.new.is_some());
+    }
+    last.values().filter(|&&labeled| labeled).count()
 }
 
 /// Warns of labels in the journal whose items the run has not, as one that was fitted on other data.

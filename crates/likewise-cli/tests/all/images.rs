@@ -25,7 +25,7 @@ fn succeeds(folder: &Path, arguments: &[&str]) -> String {
 }
 
 /// Thirty images of red, and thirty of blue, in `photos`.
-fn scene() -> tempfile::TempDir {
+pub(crate) fn scene() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for i in 0..60_u8 {
         let class = folder

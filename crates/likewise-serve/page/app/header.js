@@ -20,11 +20,16 @@ export function header(help) {
     fill(labels, `${whole(labeled())} label${labeled() === 1 ? '' : 's'}`, lost ? element('span', { class: 'badge bad' }, `${lost} not saved`) : null);
     fill(line, element('span', { class: 'line-words' }, store.connected ? 'live' : 'no server'));
     line.classList.toggle('lost', !store.connected);
-    refit.disabled = store.refit.state === 'running';
+    const why = store.run.no_refit;
+    refit.disabled = store.refit.state === 'running' || Boolean(why);
+    refit.title = why ? noRefitWords(why) : 'Learn anew from all labels';
   };
-  for (const change of ['classes', 'unsaved', 'connection', 'refit']) when(change, show);
+  for (const change of ['classes', 'unsaved', 'connection', 'refit', 'run']) when(change, show);
   show();
 }
+
+/** Why this run cannot be fitted again. */
+export const noRefitWords = ({ error, hint }) => `No refit here: ${error}.${hint ? ` To learn from the labels, ${hint}.` : ''}`;
 
 /** Asks for a new model of all labels that there are. */
 export async function startRefit() {
@@ -46,12 +51,13 @@ export function notices() {
   at.append(lost, fit);
   const showLost = () => {
     const waiting = unsaved();
-    lost.hidden = store.connected;
-    lost.firstChild.textContent = `The server does not answer. Trying again ...${waiting ? ` ${waiting} label${waiting === 1 ? ' is' : 's are'} not saved yet; ${waiting === 1 ? 'it is' : 'they are'} kept in this browser.` : ''}`;
+    lost.hidden = store.connected && !store.unwell;
+    lost.firstChild.textContent = store.connected ? store.unwell ?? '' : `The server does not answer. Trying again ...${waiting ? ` ${waiting} label${waiting === 1 ? ' is' : 's are'} not saved yet; ${waiting === 1 ? 'it is' : 'they are'} kept in this browser.` : ''}`;
   };
   // The first line needs a moment: nothing is lost before it was there.
   when('connection', () => { showLost(); say(store.connected ? 'Connected.' : 'The server does not answer.'); });
   when('unsaved', () => { if (!store.connected) showLost(); });
+  when('unwell', () => { showLost(); if (store.unwell) say(store.unwell); });
   when('heard', (what) => {
     if (what.who === who()) return;
     const items = what.ids?.length === 1 ? what.ids[0] : `${what.ids?.length ?? 0} items`;

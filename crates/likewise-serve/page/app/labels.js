@@ -72,7 +72,7 @@ export async function undo() {
     store.run.sequence = Math.max(store.run.sequence, answer.sequence);
     learn(answer.items);
     tell('labels', { ...answer, what: 'undo' });
-    toast(`Taken back. ${changedWords(answer.changed)}${keptWords(answer.kept)}`);
+    toast(`Taken back. ${changedWords(answer.changed)}${keptWords(answer.kept)}${classKeptWords(answer.class_kept)}`);
     tell('undone', answer.items.map((item) => item.id));
   } catch (error) {
     toast(error.state === 409 ? 'Nothing of yours to take back.' : error.message);
@@ -84,6 +84,9 @@ export const changedWords = (changed) => (changed === 0 ? 'No belief changed.' :
 
 /** How many items an undo left as they are, since somebody labeled them after what it takes back. */
 const keptWords = (count = 0) => (count === 0 ? '' : ` ${count} item${count === 1 ? ' keeps' : 's keep'} a label that was given later.`);
+
+/** Says that a class stays though its adding, or its name, was taken back. */
+const classKeptWords = (name) => (name === undefined ? '' : ` The class ${name} stays, since items have this label.`);
 
 async function send() {
   if (sending) return;

@@ -22,6 +22,7 @@ export function listen() {
     // Another run is served at this address now: nothing that is shown is of it.
     if (run.data !== store.run.data) { location.reload(); return; }
     store.run = { ...store.run, ...run };
+    tell('run', run);
     connection(true);
     if (everything) tell('anew');
     everything = false;
@@ -37,6 +38,8 @@ export function listen() {
     const what = JSON.parse(event.data);
     store.run.model = what.model;
     tell('model', what);
+    // What can be done with it may be another thing.
+    ask('run').then((run) => { store.run = { ...store.run, ...run }; tell('run', run); }, () => {});
   });
   source.addEventListener('lagged', () => tell('anew'));
   source.addEventListener('error', lose);
@@ -57,10 +60,20 @@ async function feel() {
   const line = source;
   try {
     const { sequence } = await ask('healthz', { patience: PULSE / 2 });
+    unwell(null);
     if (line === source && sequence > store.run.sequence) { store.run.sequence = sequence; tell('anew'); }
   } catch (error) {
-    if (line === source && error.passing) lose();
+    if (line !== source) return;
+    // It is there, and says itself what is wrong with it.
+    if (error.state === 503) unwell(`${error.message}. ${error.hint ?? ''}`);
+    else if (error.passing) lose();
   }
+}
+
+function unwell(why) {
+  if (store.unwell === why) return;
+  store.unwell = why;
+  tell('unwell', why);
 }
 
 function connection(is) {

@@ -92,7 +92,7 @@ export function why(item, open) {
   const head = element('h3', {}, 'Why');
   if (!item.why) return element('section', { class: 'why' }, head, element('p', { class: 'soft' }, 'No label reaches this item through the graph: it stands apart from all labeled ones.'));
   const { sources, others, classes = [], pseudo_label: believed, confidence } = item.why;
-  const sum = believed === null ? 'The labels say nothing of it.' : `As the labels stand: ${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
+  const sum = given(item) !== null ? 'It has a label. What the labels around say, its own among them:' : believed === null ? 'The labels say nothing of it.' : `As the labels stand: ${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
   return element('section', { class: 'why', 'aria-label': 'Why' }, head, element('p', { class: 'soft small' }, sum), shares(classes),
     element('ul', { class: 'sources' }, sources.map((source) => element('li', {}, sourceButton(source, open), way(source, open)))),
     others > 0.005 ? element('p', { class: 'soft small' }, `${percent(others)} from other labeled items.`) : null);

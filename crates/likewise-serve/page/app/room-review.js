@@ -14,14 +14,17 @@ import { say } from './words.js';
 
 /** What can be reviewed: name on the server, words, what it is, and what is said where nothing is left. */
 const KINDS = [
-  ['uncertain', 'Uncertain', 'Items without a label whose belief is least sure.'],
   ['informative', 'Most telling', 'Items whose label would say most about others.'],
+  ['uncertain', 'Uncertain', 'Items without a label whose belief is least sure.'],
   ['conflicting', 'Conflicting', 'Labels that are not what the item is believed to be.'],
   ['suspect', 'Suspects', 'Labels that the other labels contradict: likely mistakes.'],
   ['outside', 'Outside', 'Items that are likely none of the classes.'],
   ['duplicate', 'Duplicates', 'Items that stand more than once.'],
   ['chosen', 'My choice', 'Items that were put here from the map.'],
 ];
+
+/** What is reviewed where nobody chose. */
+const FIRST = KINDS[0][0];
 
 /** Most items shown of those that followed a label. */
 const FOLLOWED = 12;
@@ -35,7 +38,7 @@ export function review(open) {
   const followed = element('div', { class: 'followed' });
   const made = element('section', { class: 'room review', 'aria-label': 'Review' },
     element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), about, element('div', { class: 'bench' }, stage, followed));
-  let kind = kept('kind', 'uncertain');
+  let kind = kept('kind', FIRST);
   let queue = new Queue(kind);
   let current = null;
   let through = false;
@@ -43,7 +46,7 @@ export function review(open) {
 
   async function choose(next) {
     kind = next;
-    keep('kind', kind === 'chosen' ? 'uncertain' : kind);
+    keep('kind', kind === 'chosen' ? FIRST : kind);
     queue = new Queue(kind);
     showKinds();
     await step();

@@ -15,6 +15,8 @@ export const store = {
   items: new Map(),
   refit: { state: 'idle' },
   connected: false,
+  /** What is wrong with a server that is there. */
+  unwell: null,
 };
 
 /** Calls `heard` at each `name` from now on, while `element` (if given) is part of the page. */

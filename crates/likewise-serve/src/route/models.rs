@@ -10,6 +10,7 @@ use axum::http::StatusCode;
 use likewise_study::Result;
 use likewise_study::environment::moment;
 use likewise_study::run_folder::{AcrossFolder, Models, Record, RunFolder};
+use likewise_study::{journal, live};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::ToSchema;
@@ -64,6 +65,10 @@ pub(crate) async fn cancel(
 pub(crate) struct AllModels {
     /// The number of the one that answers.
     current: u32,
+    /// Items with a label in the journal that the model which answers has not: those labels are kept, and not
+    /// shown; absent where there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unseen_labels: Option<usize>,
     models: Vec<ModelNow>,
 }
 
@@ -87,7 +92,7 @@ pub(crate) struct ModelNow {
     damaged: Option<String>,
 }
 
-fn all(app: &App) -> AllModels {
+fn all(app: &App) -> Answered<AllModels> {
     let models = Models::of(&app.run);
     let current = app.open().number;
     let mut found: Vec<ModelNow> = (models.list().into_iter())
@@ -98,10 +103,12 @@ fn all(app: &App) -> AllModels {
         found.push(ModelNow::of(current, current, &app.run, &open.record));
     }
     found.sort_by_key(|model| model.number);
-    AllModels {
+    let unseen = live::unseen(&journal::entries(&app.run)?, &app.open().items);
+    Ok(AllModels {
         current,
+        unseen_labels: Some(unseen).filter(|&items| items > 0),
         models: found,
-    }
+    })
 }
 
 /// What the report of a model says of it.
@@ -178,7 +185,7 @@ impl ModelNow {
 /// The models of the run.
 #[utoipa::path(get, path = "/models", responses((status = 200, body = AllModels)))]
 pub(crate) async fn models(State(app): State<Arc<App>>) -> Answered<Json<AllModels>> {
-    app.work(|app, _| Ok(all(app))).await.map(Json)
+    app.work(|app, _| all(app)).await.map(Json)
 }
 
 /// Puts an earlier model in the place of the one that answers; labels stay as they are.
@@ -205,7 +212,7 @@ pub(crate) async fn restore(
             }
             refit::put(app, number, "restore")?;
         }
-        Ok(all(app))
+        all(app)
     };
     app.work(work).await.map(Json)
 }

@@ -8,6 +8,7 @@ use likewise::Label;
 use likewise::advise::next::Strategy;
 use likewise_study::live::{self, BATCH, Kind, Queued};
 use serde::{Deserialize, Serialize};
+use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{ItemNow, not_yet};
@@ -20,13 +21,21 @@ use crate::queues::Of;
 /// Most items of an answer.
 const MOST: usize = 500;
 
+/// The names of the kinds.
+fn kinds() -> Object {
+    ObjectBuilder::new()
+        .schema_type(Type::String)
+        .enum_values(Some(Kind::ALL.map(Kind::name)))
+        .build()
+}
+
 /// Which queue, and how much of it.
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
-    /// `uncertain`, `conflicting`, `suspect`, `outside`, `duplicate` or `informative`.
-    #[param(value_type = String, example = "uncertain")]
+    /// What the items are of.
+    #[param(schema_with = kinds)]
     kind: Kind,
     /// Items, 20 if not said.
     n: Option<usize>,
@@ -51,7 +60,7 @@ pub(crate) struct QueuedItem {
 /// Items to look at, the most urgent first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Queue {
-    #[schema(value_type = String, example = "uncertain")]
+    #[schema(schema_with = kinds)]
     kind: Kind,
     /// The labels up to here are taken into account.
     sequence: u64,

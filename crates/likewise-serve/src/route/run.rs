@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::header;
+use axum::http::{StatusCode, header};
 use axum::response::IntoResponse;
 use likewise::Similarity;
 use likewise::index::Kind;
@@ -13,6 +13,7 @@ use utoipa::ToSchema;
 
 use crate::app::App;
 use crate::problem::{Answered, Problem};
+use crate::refit;
 
 /// The run that answers.
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,6 +41,8 @@ pub(crate) struct Run {
     takes: Vec<&'static str>,
     /// Whether labels can be given.
     labels: bool,
+    /// Why the run cannot be fitted again with its labels; null where it can.
+    no_refit: Option<Problem>,
     /// Number of the model.
     model: u32,
     /// The last entry of the journal.
@@ -87,6 +90,7 @@ impl Run {
             images: open.photos.is_some(),
             takes,
             labels: one.is_some(),
+            no_refit: refit::refused(app, &open),
             model: open.number,
             sequence: open
                 .look(likewise_study::live::Shown::sequence)
@@ -111,16 +115,12 @@ pub(crate) struct Health {
     sequence: u64,
 }
 
-/// Whether the server answers.
+/// Whether the server answers, and can write labels.
 #[utoipa::path(get, path = "/healthz", responses((status = 200, body = Health), (status = 503, body = Problem)))]
 pub(crate) async fn healthz(State(app): State<Arc<App>>) -> Answered<Json<Health>> {
-    if !app.takes_labels() {
-        let problem = Problem::busy();
-        return Err(Problem {
-            error: "the thread that takes labels has ended".into(),
-            ..problem
-        }
-        .hint("start the server again; all labels that were acknowledged are there"));
+    if let Some(fault) = app.takes_no_labels() {
+        let problem = Problem::new(StatusCode::SERVICE_UNAVAILABLE, fault);
+        return Err(problem.hint("labels that were acknowledged stand in the journal"));
     }
     let open = app.open();
     Ok(Json(Health {

@@ -12,6 +12,7 @@ use likewise_study::query::Space;
 use likewise_study::run_folder::Models;
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::{IntoParams, ToSchema};
 
 use crate::answer::{Hit, Hits, not_yet};
@@ -138,7 +139,7 @@ fn read(
 #[utoipa::path(post, path = "/search", params(ByImage), request_body(content(
         (Search = "application/json", example = json!({"id": "42", "k": 3})),
         (Vec<u8> = "image/*")
-    )), responses((status = 200, body = Hits), (status = 400, body = Problem), (status = 404, body = Problem)))]
+    )), responses((status = 200, body = Hits), (status = 400, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem)))]
 pub(crate) async fn search(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -150,9 +151,21 @@ pub(crate) async fn search(
     if !(1..=MOST).contains(&k) {
         return Err(Problem::bad(format!("k = {k}: must be from 1 to {MOST}")));
     }
-    app.work(move |app, open| answer(app, open, query, &search, k))
-        .await
-        .map(Json)
+    let place = place_of(&app, &query).await?;
+    let work = move |app: &App, open: &Open| {
+        // Held until it is decoded, also where nobody waits any more.
+        let _place = place;
+        answer(app, open, query, &search, k)
+    };
+    app.work(work).await.map(Json)
+}
+
+/// The place that an image needs.
+async fn place_of(app: &App, query: &Query) -> Answered<Option<OwnedSemaphorePermit>> {
+    match query {
+        Query::Image { .. } => app.place_of_image().await.map(Some),
+        _ => Ok(None),
+    }
 }
 
 fn answer(app: &App, open: &Open, query: Query, search: &Search, k: usize) -> Answered<Hits> {
@@ -242,7 +255,7 @@ fn within(
             Some(number) => Some(earlier(app, open, number)?),
         };
         let engine = earlier.as_ref().map_or(&one.engine, |kept| &kept.engine);
-        let rows = asking(app, engine, query, own)?;
+        let rows = asking(app, open, engine, query, own)?;
         let hits = engine
             .searched
             .search(rows.view(), wanted, search.exact, &quiet)?;
@@ -272,7 +285,13 @@ fn earlier(app: &App, open: &Open, number: u32) -> Answered<Arc<Earlier>> {
 }
 
 /// The embedding of what asks.
-fn asking(app: &App, engine: &Engine, query: Query, own: Option<usize>) -> Answered<Array2<f32>> {
+fn asking(
+    app: &App,
+    open: &Open,
+    engine: &Engine,
+    query: Query,
+    own: Option<usize>,
+) -> Answered<Array2<f32>> {
     match query {
         Query::Id(id) => match own {
             Some(row) => Ok(engine.searched.row(row)),
@@ -290,7 +309,14 @@ fn asking(app: &App, engine: &Engine, query: Query, own: Option<usize>) -> Answe
             let x = x.map_err(|e| Problem::bad(format!("vector: {e}")))?;
             Ok(engine.embed(x.view(), &app.quiet())?)
         }
-        Query::Image { bytes, kind } => Ok(engine.embed_image(&bytes, &kind, &app.quiet())?),
+        Query::Image { .. } if !open.takes_images() => Err(Problem::conflict(
+            "this run was fitted on features, and nothing here makes features of an image",
+        )
+        .hint(format!(
+            "ask by the id of an item, or by a vector of {} values",
+            engine.columns()
+        ))),
+        Query::Image { bytes, kind } => engine.embed_image(&bytes, &kind, &app.quiet()),
         Query::Text(_) => Err(Problem::conflict(
             "texts can ask in a run across views with a view of texts, and this is none",
         )),
@@ -324,7 +350,7 @@ pub(crate) struct Nothing {}
 #[utoipa::path(post, path = "/embed", request_body(content(
         (Embed = "application/json", example = json!({"id": "42"})),
         (Vec<u8> = "image/*")
-    )), responses((status = 200, body = Embedding), (status = 400, body = Problem), (status = 404, body = Problem)))]
+    )), responses((status = 200, body = Embedding), (status = 400, body = Problem), (status = 404, body = Problem), (status = 409, body = Problem)))]
 pub(crate) async fn embed(
     State(app): State<Arc<App>>,
     headers: HeaderMap,
@@ -347,7 +373,9 @@ pub(crate) async fn embed(
         };
         read(&headers, &asked, body)?.0
     };
+    let place = place_of(&app, &query).await?;
     let work = move |app: &App, open: &Open| {
+        let _place = place;
         let one = open
             .one_view()
             .ok_or_else(|| Problem::conflict("a run across views has no embeddings of one kind"))?;
@@ -355,7 +383,7 @@ pub(crate) async fn embed(
             Query::Id(id) => open.items.row(id),
             _ => None,
         };
-        let row = asking(app, &one.engine, query, own)?;
+        let row = asking(app, open, &one.engine, query, own)?;
         Ok(Embedding {
             embedding: row.into_iter().collect(),
         })

@@ -1,5 +1,7 @@
 //! What can be asked without changing anything, and how it is asked wrongly.
 
+use std::net::SocketAddr;
+
 use likewise::Monitor;
 use likewise_study::Environment;
 use likewise_study::query::{self, Query};
@@ -7,7 +9,7 @@ use likewise_study::stages::Stages;
 use serde_json::{Value, json};
 
 use crate::http::{ask, get, post};
-use crate::scene::{ITEMS, device, digits, open, served};
+use crate::scene::{ITEMS, device, digits, open, served, truth};
 
 #[test]
 fn a_search_by_id_answers_what_the_library_answers() {
@@ -93,7 +95,10 @@ fn wrong_searches_say_what_is_wrong() {
     ask(server.at, "POST /search", &json, b"\xff\xfe").bad(400);
     let image = [("Content-Type", "image/png")];
     ask(server.at, "POST /search?k=3", &image, b"").bad(400);
-    ask(server.at, "POST /search?k=3", &image, b"no image at all").bad(400);
+    for line in ["POST /search?k=3", "POST /embed"] {
+        let said = ask(server.at, line, &image, b"no image at all").bad(409);
+        assert!(said.contains("was fitted on features"), "{said}");
+    }
     ask(server.at, "POST /search?size=3", &image, b"x").bad(400);
     let text = [("Content-Type", "text/plain")];
     ask(server.at, "POST /search", &text, b"{\"id\": \"d0\"}").bad(415);
@@ -371,10 +376,12 @@ fn everything_is_described_and_what_is_described_is_there() {
     assert_eq!(paths.len(), wanted.len());
     for (path, methods) in paths {
         for (method, operation) in methods.as_object().unwrap() {
-            for status in ["401", "403", "408", "413", "503"] {
+            for status in ["401", "403", "408", "413", "500", "503"] {
                 let told = &operation["responses"][status];
                 assert!(told.is_object(), "{method} {path}: {status}");
             }
+            let has_body = operation["requestBody"].is_object();
+            assert_eq!(operation["responses"]["415"].is_object(), has_body);
         }
         let path = path.replace("{id}", "d1").replace("{n}", "1");
         if methods.get("get").is_some() && path != "/events" {
@@ -390,4 +397,72 @@ fn everything_is_described_and_what_is_described_is_there() {
     }
     get(server.at, "/nothing").bad(404);
     ask(server.at, "DELETE /items/d1", &[], b"").bad(405);
+    let schemes = &described["components"]["securitySchemes"];
+    assert_eq!(schemes["bearer"]["scheme"], "bearer");
+    assert_eq!(schemes["cookie"]["in"], "cookie");
+    assert_eq!(described["security"].as_array().unwrap().len(), 3);
+    // Every kind that is described is answered.
+    let kinds = &paths["/queue"]["get"]["parameters"][0];
+    assert_eq!(kinds["name"], "kind");
+    let kinds = kinds["schema"]["enum"].as_array().unwrap();
+    assert_eq!(kinds.len(), 6);
+    for kind in kinds {
+        get(
+            server.at,
+            &format!("/queue?kind={}", kind.as_str().unwrap()),
+        )
+        .good();
+    }
+    let state = &described["components"]["schemas"]["Stand"]["enum"];
+    assert!(state.as_array().unwrap().contains(&json!("running")));
+}
+
+/// Labels of two classes in bulk, as from the map.
+fn in_bulk(at: SocketAddr) {
+    for (class, most) in [("0", 12), ("1", 6)] {
+        let of_class = (0..ITEMS).filter(|&i| i % 4 != 0 && truth(i) == class);
+        let ids: Vec<String> = of_class.take(most).map(|i| format!("d{i}")).collect();
+        post(at, "/label", &json!({"ids": ids, "label": class})).good();
+    }
+}
+
+#[test]
+fn why_shows_the_shares_of_the_belief_that_is_shown() {
+    let (_run, server) = served();
+    in_bulk(server.at);
+    let mut seen = 0;
+    let all = get(server.at, "/items?labeled=false&limit=1000").good();
+    for own in all["items"].as_array().unwrap() {
+        let id = own["id"].as_str().unwrap();
+        let item = get(server.at, &format!("/items/{id}")).good();
+        let why = &item["why"];
+        let classes = why["classes"].as_array().unwrap();
+        assert_eq!(classes[0]["class"], why["pseudo_label"], "{why}");
+        let share = |of: &Value| of["share"].as_f64().unwrap();
+        let sum: f64 = classes.iter().map(share).sum();
+        assert!((sum - 1.0).abs() < 1e-6, "{why}");
+        let sources: f64 = why["sources"].as_array().unwrap().iter().map(share).sum();
+        assert!((sources + why["others"].as_f64().unwrap() - 1.0).abs() < 1e-6);
+        // One scale: what the labels moved is as sure here as there.
+        if item["pseudo_label"] != own["pseudo_label"] {
+            assert_eq!(why["confidence"], item["confidence"]);
+        }
+        seen += 1;
+    }
+    assert!(seen > 100);
+}
+
+#[test]
+fn the_least_sure_come_first_by_what_is_shown_of_them() {
+    let (_run, server) = served();
+    in_bulk(server.at);
+    let all = get(server.at, "/queue?kind=uncertain&n=500").good();
+    let sure: Vec<f64> = (all["items"].as_array().unwrap().iter())
+        .map(|item| item["confidence"].as_f64().unwrap())
+        .collect();
+    assert!(sure.windows(2).all(|two| two[0] <= two[1]), "{sure:?}");
+    // The page begins with what tells most.
+    let page = get(server.at, "/page/room-review.js").text();
+    let kinds = &page[page.find("const KINDS").unwrap()..];
+    assert!(kinds.find("'informative'").unwrap() < kinds.find("'uncertain'").unwrap());
 }

@@ -258,6 +258,178 @@ fn what_others_said_since_is_not_taken_back() {
 }
 
 #[test]
+fn whoever_takes_back_first_what_stands_is_what_nobody_took_back() {
+    let (run, server) = served();
+    let at = server.at;
+    let by = |who: &str, label: &str| {
+        let body = json!({"id": "d13", "label": label, "who": who});
+        post(at, "/label", &body).good()
+    };
+    let undo = |who: &str| post(at, "/undo", &json!({"who": who})).good();
+    let now = || item(at, "d13")["label"].clone();
+    // The first one goes first: what it withdrew does not come back.
+    by("ann", "0");
+    by("bob", "1");
+    assert_eq!(undo("ann")["kept"], json!(1));
+    assert_eq!(now(), "1");
+    assert!(undo("bob")["kept"].is_null());
+    assert_eq!(now(), json!(null));
+    // Two say the same: both are journaled, and each takes back the own one.
+    by("ann", "0");
+    let said = by("bob", "0");
+    assert_eq!(
+        (&said["sequence"], &said["changed"]),
+        (&json!(6), &json!(0))
+    );
+    assert_eq!(by("bob", "0")["sequence"], json!(6), "once is enough");
+    undo("ann");
+    assert_eq!(now(), "0");
+    undo("bob");
+    assert_eq!(now(), json!(null));
+    assert_eq!(lines(run.path()).len(), 8);
+    // A merge carries what stands, and nothing that was withdrawn.
+    by("ann", "3");
+    by("ann", "4");
+    let merge = json!({"merge": {"from": "3", "into": "5"}, "who": "bob"});
+    post(at, "/classes", &merge).good();
+    undo("ann");
+    assert_eq!(now(), "5");
+    undo("bob");
+    assert_eq!(now(), "3");
+    undo("ann");
+    assert_eq!(now(), json!(null));
+    // A restart reads the same from the journal.
+    post(at, "/classes", &merge).good();
+    by("ann", "4");
+    by("bob", "5");
+    undo("ann");
+    let (again, classes) = (shown(at), get(at, "/classes").good());
+    server.stop().unwrap();
+    let server = Server::of(run.path());
+    assert_eq!(get(server.at, "/classes").good(), classes);
+    for (a, b) in again
+        .as_array()
+        .unwrap()
+        .iter()
+        .zip(shown(server.at).as_array().unwrap())
+    {
+        assert_eq!(
+            (&a["id"], &a["label"], &a["pseudo_label"]),
+            (&b["id"], &b["label"], &b["pseudo_label"])
+        );
+    }
+}
+
+/// What stands, followed by hand.
+#[derive(Default)]
+struct ByHand {
+    entries: Vec<(usize, Vec<usize>, Option<usize>)>,
+}
+
+impl ByHand {
+    fn undo(&mut self, who: usize) -> bool {
+        let last = self.entries.iter().rposition(|entry| entry.0 == who);
+        last.map(|place| self.entries.remove(place)).is_some()
+    }
+
+    fn labels(&self, items: usize) -> Vec<Option<usize>> {
+        let mut labels = vec![None; items];
+        for (_, own, label) in &self.entries {
+            for &item in own {
+                labels[item] = *label;
+            }
+        }
+        labels
+    }
+}
+
+#[test]
+fn labels_and_undos_of_three_people_in_any_order_are_what_they_are_by_hand() {
+    let (_run, server) = served();
+    let (people, classes) = (["ann", "bob", "cem"], ["0", "1", "2"]);
+    // None of these has a label of the run.
+    let items = ["d1", "d2", "d3", "d5"];
+    let mut by_hand = ByHand::default();
+    let mut state = 7_usize;
+    let mut next = |n: usize| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        (state >> 33) % n
+    };
+    for step in 0..120 {
+        let who = next(3);
+        if next(5) < 2 {
+            let answer = post(server.at, "/undo", &json!({"who": people[who]}));
+            let expected = if by_hand.undo(who) { 200 } else { 409 };
+            assert_eq!(answer.status, expected, "{step}");
+        } else {
+            let own = if next(3) == 0 {
+                vec![0, 1, 2, 3]
+            } else {
+                vec![next(4)]
+            };
+            let label = Some(next(4)).filter(|&class| class < 3);
+            let ids: Vec<&str> = own.iter().map(|&item| items[item]).collect();
+            let body =
+                json!({"ids": ids, "label": label.map(|class| classes[class]), "who": people[who]});
+            let before = get(server.at, "/run").good()["sequence"].clone();
+            let told = post(server.at, "/label", &body).good();
+            if told["sequence"] != before {
+                by_hand.entries.push((who, own, label));
+            }
+        }
+        let wanted = by_hand.labels(4);
+        for (id, label) in items.iter().zip(wanted) {
+            let label = label.map(|class| classes[class]);
+            assert_eq!(item(server.at, id)["label"], json!(label), "{step}: {id}");
+        }
+    }
+}
+
+#[test]
+fn a_class_that_is_in_use_stays_when_its_adding_is_taken_back_and_that_is_said() {
+    let (_run, server) = served();
+    let at = server.at;
+    let has = |name: &str| {
+        let all = get(at, "/classes").good();
+        let all = all["classes"].as_array().unwrap().iter();
+        all.filter(|class| class["name"] == name).count() == 1
+    };
+    post(at, "/classes", &json!({"add": "owl", "who": "ann"})).good();
+    post(
+        at,
+        "/label",
+        &json!({"id": "d13", "label": "owl", "who": "bob"}),
+    )
+    .good();
+    let undo = |who: &str| post(at, "/undo", &json!({"who": who})).good();
+    let undone = undo("ann");
+    assert_eq!(
+        (&undone["undone"], &undone["class_kept"]),
+        (&json!(1), &json!("owl"))
+    );
+    assert!(has("owl") && item(at, "d13")["label"] == "owl");
+    // It came by this label alone now, and goes with it.
+    assert!(undo("bob")["class_kept"].is_null());
+    assert!(!has("owl"));
+    post(
+        at,
+        "/classes",
+        &json!({"rename": {"from": "3", "to": "three"}, "who": "ann"}),
+    )
+    .good();
+    post(
+        at,
+        "/label",
+        &json!({"id": "d13", "label": "three", "who": "bob"}),
+    )
+    .good();
+    assert_eq!(undo("ann")["class_kept"], "three");
+    assert!(has("3") && has("three"));
+}
+
+#[test]
 fn a_label_that_would_stand_in_no_run_is_not_acknowledged() {
     let (run, server) = served();
     label(server.at, "d13", &json!("3"));
@@ -267,7 +439,10 @@ fn a_label_that_would_stand_in_no_run_is_not_acknowledged() {
     let said = post(server.at, "/label", &json!({"id": "d17", "label": "3"})).bad(500);
     assert!(said.contains("removed or replaced"), "{said}");
     assert_eq!(item(server.at, "d17")["label"], json!(null));
+    let said = get(server.at, "/healthz").bad(503);
+    assert!(said.contains("labels.jsonl: it was removed"), "{said}");
     std::fs::rename(&away, &own).unwrap();
+    get(server.at, "/healthz").good();
     label(server.at, "d17", &json!("3"));
 }
 

@@ -185,6 +185,52 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
 }
 
 #[test]
+fn a_label_that_a_refit_learned_from_can_be_taken_back() {
+    let (_run, server) = served();
+    let mut events = Events::listen(server.at);
+    let label = json!({"ids": ["d1", "d2"], "label": "3", "who": "ann"});
+    post(server.at, "/label", &label).good();
+    post(server.at, "/refit", &json!({})).good();
+    assert_eq!(over(&mut events)["state"], "done");
+    post(
+        server.at,
+        "/label",
+        &json!({"id": "d1", "label": "4", "who": "bob"}),
+    )
+    .good();
+    let undone = post(server.at, "/undo", &json!({"who": "ann"})).good();
+    assert_eq!(undone["kept"], json!(1));
+    let label = |id: &str| get(server.at, &format!("/items/{id}")).good()["label"].clone();
+    assert_eq!((label("d1"), label("d2")), (json!("4"), json!(null)));
+    post(server.at, "/undo", &json!({"who": "bob"})).good();
+    assert_eq!(label("d1"), json!(null));
+}
+
+#[test]
+fn labels_of_items_that_a_restored_model_has_not_are_told_of() {
+    let run = run();
+    let rows: Vec<usize> = (0..ITEMS - 10).collect();
+    let fewer = tempfile::tempdir().unwrap();
+    let out = fewer.path().join("run");
+    fit(&digits().select(&rows), &out, &Monitor::silent()).unwrap();
+    let models = likewise_study::run_folder::Models::of(run.path());
+    assert_eq!(models.keep().unwrap(), 1);
+    std::fs::rename(out, models.folder(2)).unwrap();
+    let server = Server::of(run.path());
+    for id in ["d1", "d193", "d195", "d197"] {
+        post(server.at, "/label", &json!({"id": id, "label": "3"})).good();
+    }
+    post(server.at, "/undo", &json!({})).good();
+    assert!(get(server.at, "/models").good()["unseen_labels"].is_null());
+    let restored = post(server.at, "/models/2/restore", &json!({})).good();
+    assert_eq!(restored["unseen_labels"], json!(2));
+    get(server.at, "/items/d195").bad(404);
+    let back = post(server.at, "/models/1/restore", &json!({})).good();
+    assert!(back["unseen_labels"].is_null());
+    assert_eq!(get(server.at, "/items/d195").good()["label"], "3");
+}
+
+#[test]
 fn what_cannot_be_read_as_a_model_stays_and_is_told_of() {
     let run = run();
     let models = likewise_study::run_folder::Models::of(run.path());
@@ -304,6 +350,12 @@ fn a_fit_that_hid_labels_is_not_fitted_again_as_if_it_learned_from_those_given()
     let queued = queue["items"].as_array().unwrap();
     assert!(!queued.is_empty() && queued.iter().all(|item| item["split"] != "test"));
     post(server.at, "/label", &json!({"id": "d7", "label": "3"})).good();
+    // It is said before anybody asks.
+    let why = get(server.at, "/run").good()["no_refit"].clone();
+    assert!(
+        why["error"].as_str().unwrap().contains("hid labels"),
+        "{why}"
+    );
     let said = post(server.at, "/refit", &json!({})).bad(409);
     assert!(said.contains("hid labels"), "{said}");
 }

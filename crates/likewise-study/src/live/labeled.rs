@@ -1,12 +1,12 @@
 //! The labels of the items of a run as they are now, and how an entry of the journal changes them.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use likewise::{Label, Labels};
 use likewise_io::items::ItemRow;
 
-use crate::journal::{Change, What};
+use crate::journal::{Change, Entry, What};
 use crate::run_folder::OUTSIDE;
 use crate::{Result, plain, usage};
 
@@ -122,92 +122,120 @@ impl Labeled {
         Ok(())
     }
 
-    /// Follows an entry whose items have these `rows`; gives for each class the number that it has
-    /// from now on, `None` for one that is gone, where the numbers changed.
-    pub(super) fn follow(
-        &mut self,
-        what: &What,
-        items: &[Change],
-        rows: &HashMap<String, u32>,
-    ) -> Result<Vec<Option<u32>>> {
-        let (gone, heir) = match what {
-            What::Label | What::Undo(_) => (None, None),
-            What::AddClass(name) => (None, Some(name)),
-            What::RenameClass { from, to } => (Some(from), Some(to)),
-            What::MergeClass { from, into } => (Some(from), Some(into)),
-        };
-        self.turn(gone, heir, items, rows)
-    }
-
-    /// Takes an entry back.
-    pub(super) fn take_back(
-        &mut self,
-        what: &What,
-        items: &[Change],
-        rows: &HashMap<String, u32>,
-    ) -> Result<Vec<Option<u32>>> {
-        let (gone, heir) = match what {
-            What::Label | What::Undo(_) => (None, None),
-            What::AddClass(name) => (Some(name), None),
-            What::RenameClass { from, to } => (Some(to), Some(from)),
-            What::MergeClass { from, .. } => (None, Some(from)),
-        };
-        self.turn(gone, heir, items, rows)
-    }
-
-    /// One class goes, its heir is there from now on, and items get other labels.
-    fn turn(
-        &mut self,
-        gone: Option<&String>,
-        heir: Option<&String>,
-        items: &[Change],
-        rows: &HashMap<String, u32>,
-    ) -> Result<Vec<Option<u32>>> {
-        if let Some(heir) = heir
-            && self.class(heir).is_none()
-        {
-            self.classes.push(heir.clone());
+    /// What was known before the first entry of a journal: of each item that it names, the label that its
+    /// first change found. A run that was fitted with these labels since holds later ones.
+    pub(super) fn before(&self, entries: &[Entry], rows: &HashMap<String, u32>) -> Self {
+        let mut first = self.clone();
+        let mut seen = HashSet::new();
+        for change in entries.iter().flat_map(|entry| &entry.items) {
+            if let Some(&row) = rows.get(&change.id)
+                && seen.insert(row)
+            {
+                first.set(row, change.old.as_deref());
+            }
         }
-        if let (Some(gone), Some(heir)) = (gone, heir) {
-            let heir: Arc<str> = heir.as_str().into();
-            for hidden in Arc::make_mut(&mut self.hidden).iter_mut().flatten() {
-                if **hidden == **gone {
-                    *hidden = heir.clone();
+        if !seen.is_empty() {
+            first.drop_unused();
+        }
+        first
+    }
+
+    /// The same after these entries, one after the other.
+    pub(super) fn after<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Entry>,
+        rows: &HashMap<String, u32>,
+    ) -> Self {
+        let mut now = self.clone();
+        for entry in entries {
+            now.follow(&entry.what, &entry.items, rows);
+        }
+        now
+    }
+
+    /// Follows an entry whose items have these `rows`.
+    pub(super) fn follow(&mut self, what: &What, items: &[Change], rows: &HashMap<String, u32>) {
+        match what {
+            What::Label => {
+                for change in items {
+                    // A run that was fitted on other data may lack an item.
+                    if let Some(&row) = rows.get(&change.id) {
+                        self.set(row, change.new.as_deref());
+                    }
                 }
             }
-        }
-        for change in items {
-            // A run that was fitted on other data may lack an item.
-            let Some(&row) = rows.get(&change.id) else {
-                continue;
-            };
-            if let Some(name) = &change.new
-                && name != OUTSIDE
-                && self.class(name).is_none()
-            {
-                // The run knew this class only by labels that have changed since.
-                self.classes.push(name.clone());
+            What::AddClass(name) => drop(self.class_or_new(name)),
+            What::RenameClass { from, to } | What::MergeClass { from, into: to } => {
+                self.turn(from, to);
             }
-            self.labels[row as usize] = self.meant(change.new.as_deref())?;
+            // What it takes back is left out.
+            What::Undo(_) => {}
         }
-        let still = |class: u32| self.labels.contains(&Label::Known(class));
-        // Somebody may have used a class since it was added, and that label counts.
-        let Some(gone) = gone
-            .and_then(|name| self.class(name))
-            .filter(|&c| !still(c))
-        else {
-            return Ok((0..self.classes.len() as u32).map(Some).collect());
+    }
+
+    /// Sets a label in words, of a class that need not be there yet.
+    fn set(&mut self, row: u32, label: Option<&str>) {
+        self.labels[row as usize] = match label {
+            None => Label::Unknown,
+            Some(OUTSIDE) => Label::Outside,
+            Some(name) => Label::Known(self.class_or_new(name)),
         };
-        let moved: Vec<Option<u32>> = (0..self.classes.len() as u32)
-            .map(|class| (class != gone).then(|| class - u32::from(class > gone)))
+    }
+
+    fn class_or_new(&mut self, name: &str) -> u32 {
+        self.class(name).unwrap_or_else(|| {
+            self.classes.push(name.to_owned());
+            self.classes.len() as u32 - 1
+        })
+    }
+
+    /// All labels of a class become those of another, and the class goes.
+    fn turn(&mut self, from: &str, to: &str) {
+        // That by which it came may have been taken back.
+        let Some(gone) = self.class(from) else { return };
+        let heir = self.class_or_new(to);
+        let name: Arc<str> = to.into();
+        for hidden in Arc::make_mut(&mut self.hidden).iter_mut().flatten() {
+            if **hidden == *from {
+                *hidden = name.clone();
+            }
+        }
+        for label in &mut self.labels {
+            if *label == Label::Known(gone) {
+                *label = Label::Known(heir);
+            }
+        }
+        self.keep_classes(|class| class != gone);
+    }
+
+    /// Classes without an item go.
+    fn drop_unused(&mut self) {
+        let mut used: HashSet<u32> = self.labels.iter().filter_map(|l| l.class()).collect();
+        let hidden: HashSet<&str> = self.hidden.iter().flatten().map(|name| &**name).collect();
+        used.extend(hidden.into_iter().filter_map(|name| self.class(name)));
+        self.keep_classes(|class| used.contains(&class));
+    }
+
+    /// Only these classes stay, all that have a label among them; the numbers of the others move up.
+    fn keep_classes(&mut self, stays: impl Fn(u32) -> bool) {
+        let mut next = 0;
+        let moved: Vec<u32> = (0..self.classes.len() as u32)
+            .map(|class| {
+                let own = next;
+                next += u32::from(stays(class));
+                own
+            })
             .collect();
-        self.classes.remove(gone as usize);
         for label in &mut self.labels {
             if let Label::Known(class) = label {
-                *class -= u32::from(*class > gone);
+                *class = moved[*class as usize];
             }
         }
-        Ok(moved)
+        let mut number = 0;
+        self.classes.retain(|_| {
+            number += 1;
+            stays(number - 1)
+        });
     }
 }
 
@@ -240,6 +268,16 @@ mod tests {
         }
     }
 
+    fn entry(sequence: u64, what: What, items: Vec<Change>) -> Entry {
+        Entry {
+            sequence,
+            time: String::new(),
+            who: None,
+            what,
+            items,
+        }
+    }
+
     #[test]
     fn labels_that_the_fit_did_not_see_are_hidden_until_they_are_given() {
         let all = items(&[
@@ -258,65 +296,82 @@ mod tests {
         assert_eq!(labeled.labels(), known);
         assert!(labeled.is_hidden(1) && !labeled.is_hidden(0) && !labeled.is_hidden(3));
         assert_eq!((labeled.name(2), labeled.given(2)), (Some("dog"), None));
-        let change = [changed("2", None, Some("dog"))];
-        labeled.follow(&What::Label, &change, &rows(4)).unwrap();
-        assert_eq!(
-            (labeled.given(2), labeled.is_hidden(2)),
-            (Some("dog"), false)
-        );
-        let back = [changed("2", Some("dog"), None)];
-        labeled.take_back(&What::Label, &back, &rows(4)).unwrap();
+        let give = entry(1, What::Label, vec![changed("2", None, Some("dog"))]);
+        let given = labeled.after([&give].into_iter(), &rows(4));
+        assert_eq!((given.given(2), given.is_hidden(2)), (Some("dog"), false));
         assert!(labeled.is_hidden(2));
         let rename = What::RenameClass {
             from: "dog".into(),
             to: "hound".into(),
         };
-        labeled.follow(&rename, &[], &rows(4)).unwrap();
+        labeled.follow(&rename, &[], &rows(4));
         assert_eq!((labeled.name(2), labeled.given(2)), (Some("hound"), None));
     }
 
     #[test]
     fn classes_come_go_and_come_back() {
         let all = items(&[("a", None), ("b", None), ("c", None), ("", None)]);
-        let mut labeled = Labeled::of(&all).unwrap();
+        let first = Labeled::of(&all).unwrap();
         let merge = What::MergeClass {
             from: "a".into(),
             into: "c".into(),
         };
-        let there = [changed("0", Some("a"), Some("c"))];
-        let back = [changed("0", Some("c"), Some("a"))];
-        let moved = labeled.follow(&merge, &there, &rows(4)).unwrap();
-        assert_eq!(moved, [None, Some(0), Some(1)]);
-        assert_eq!(labeled.classes(), ["b", "c"]);
-        assert_eq!((labeled.given(0), labeled.given(1)), (Some("c"), Some("b")));
-        labeled.take_back(&merge, &back, &rows(4)).unwrap();
-        assert_eq!(labeled.classes(), ["b", "c", "a"]);
-        assert_eq!((labeled.given(0), labeled.given(2)), (Some("a"), Some("c")));
+        let mut merged = first.clone();
+        merged.follow(&merge, &[], &rows(4));
+        assert_eq!(merged.classes(), ["b", "c"]);
+        assert_eq!((merged.given(0), merged.given(1)), (Some("c"), Some("b")));
+        assert_eq!(first.classes(), ["a", "b", "c"]);
         let rename = What::RenameClass {
             from: "b".into(),
             to: "owl".into(),
         };
-        let there = [changed("1", Some("b"), Some("owl"))];
-        labeled.follow(&rename, &there, &rows(4)).unwrap();
-        assert_eq!(labeled.classes(), ["c", "a", "owl"]);
-        let add = What::AddClass("x".into());
-        labeled.follow(&add, &[], &rows(4)).unwrap();
-        labeled.take_back(&add, &[], &rows(4)).unwrap();
-        assert_eq!(labeled.classes(), ["c", "a", "owl"]);
+        merged.follow(&rename, &[], &rows(4));
+        assert_eq!(merged.classes(), ["c", "owl"]);
+        assert_eq!(merged.given(1), Some("owl"));
+        // Of a class that is not there nothing comes.
+        merged.follow(&merge, &[], &rows(4));
+        merged.follow(&What::AddClass("x".into()), &[], &rows(4));
+        merged.follow(&What::AddClass("x".into()), &[], &rows(4));
+        assert_eq!(merged.classes(), ["c", "owl", "x"]);
     }
 
     #[test]
-    fn a_class_that_is_used_since_it_was_added_stays_when_that_is_taken_back() {
-        let mut labeled = Labeled::of(&items(&[("a", None), ("", None)])).unwrap();
-        let add = What::AddClass("x".into());
-        labeled.follow(&add, &[], &rows(2)).unwrap();
-        let change = [
+    fn a_class_of_which_only_its_adding_is_missing_is_there_as_long_as_it_has_a_label() {
+        let labeled = Labeled::of(&items(&[("a", None), ("", None)])).unwrap();
+        let give = vec![
             changed("1", None, Some("x")),
             changed("gone", None, Some("x")),
         ];
-        labeled.follow(&What::Label, &change, &rows(2)).unwrap();
-        labeled.take_back(&add, &[], &rows(2)).unwrap();
-        assert_eq!((labeled.given(1), labeled.classes().len()), (Some("x"), 2));
+        let now = labeled.after([&entry(2, What::Label, give)].into_iter(), &rows(2));
+        assert_eq!((now.given(1), now.classes().len()), (Some("x"), 2));
+    }
+
+    #[test]
+    fn a_run_that_learned_from_labels_of_the_journal_shows_what_was_there_before_it() {
+        // Fitted after both entries: "new" is a class of the run, "old" none.
+        let all = items(&[("b", None), ("new", None), ("new", None), ("cat", None)]);
+        let entries = [
+            entry(1, What::Label, vec![changed("3", None, Some("cat"))]),
+            entry(
+                2,
+                What::RenameClass {
+                    from: "old".into(),
+                    to: "new".into(),
+                },
+                vec![
+                    changed("1", Some("old"), Some("new")),
+                    changed("2", Some("old"), Some("new")),
+                ],
+            ),
+        ];
+        let labeled = Labeled::of(&all).unwrap();
+        let first = labeled.before(&entries, &rows(4));
+        assert_eq!(first.classes(), ["b", "old"]);
+        let given: Vec<_> = (0..4).map(|row| first.given(row)).collect();
+        assert_eq!(given, [Some("b"), Some("old"), Some("old"), None]);
+        let again = first.after(entries.iter(), &rows(4));
+        let given: Vec<_> = (0..4).map(|row| again.given(row)).collect();
+        assert_eq!(given, [Some("b"), Some("new"), Some("new"), Some("cat")]);
     }
 
     #[test]

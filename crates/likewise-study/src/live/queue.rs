@@ -45,6 +45,30 @@ pub enum Kind {
     Informative,
 }
 
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Informative,
+        Self::Uncertain,
+        Self::Conflicting,
+        Self::Suspect,
+        Self::Outside,
+        Self::Duplicate,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Uncertain => "uncertain",
+            Self::Conflicting => "conflicting",
+            Self::Suspect => "suspect",
+            Self::Outside => "outside",
+            Self::Duplicate => "duplicate",
+            Self::Informative => "informative",
+        }
+    }
+}
+
 /// An item of a queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queued {
@@ -91,7 +115,7 @@ pub struct Compared<'a> {
 /// six propagations or O(1000 n d), of `Duplicate` what [`duplicates::find`] does.
 pub fn queue(kind: Kind, shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
     let mut found = match kind {
-        Kind::Uncertain => open(shown, by, |row| 1.0 - f64::from(shown.sure()[row])),
+        Kind::Uncertain => open(shown, by, |row| 1.0 - f64::from(shown.confidence()[row])),
         // Both have an order of their own.
         Kind::Informative => return informative(shown, by, monitor),
         Kind::Duplicate => return duplicated(shown, by, monitor),
@@ -238,11 +262,32 @@ fn unreached(
     Ok(Some(found))
 }
 
+/// Labeled items, of no class more than the class in the middle has: where a class got many labels at once they lie
+/// so close that all else looks far out beside them. All of the classes' items where they have as many.
+fn even(labels: &Labels, seed: u64) -> Vec<usize> {
+    let by_class = labels.by_class();
+    let mut sizes: Vec<usize> = by_class.iter().map(Vec::len).filter(|&n| n > 0).collect();
+    sizes.sort_unstable();
+    let Some(&most) = sizes.get(sizes.len().saturating_sub(1) / 2) else {
+        return vec![];
+    };
+    let mut rng = seed::stream(seed, "labeled items of classes that have many");
+    let mut known = Vec::new();
+    for own in by_class {
+        if own.len() <= most {
+            known.extend(own);
+        } else {
+            let drawn = sample(&mut rng, own.len(), most).into_iter();
+            known.extend(drawn.map(|place| own[place]));
+        }
+    }
+    known.sort_unstable();
+    known
+}
+
 /// Items whose local outlier factor among the labeled ones is large.
 fn far_out(labels: &Labels, by: &Compared) -> Result<Vec<(usize, f64)>> {
-    let mut known: Vec<usize> = (0..labels.len())
-        .filter(|&row| labels[row].class().is_some())
-        .collect();
+    let mut known = even(labels, by.seed);
     if known.len() > KNOWN {
         let mut rng = seed::stream(by.seed, "known items that others are compared with");
         let drawn = sample(&mut rng, known.len(), KNOWN).into_vec();
@@ -294,4 +339,58 @@ fn duplicated(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Que
         }
     }
     Ok(queued)
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::RngExt;
+
+    use super::*;
+
+    const CLASSES: usize = 8;
+    const EACH: usize = 80;
+
+    /// Items about a direction of their own for each class, and last for a class without a label; the first of each
+    /// are labeled.
+    fn far(labeled: [usize; CLASSES]) -> Vec<usize> {
+        let mut rng = seed::stream(3, "test");
+        let n = (CLASSES + 1) * EACH;
+        let rows = Array2::from_shape_fn((n, 24), |(row, column)| {
+            f32::from(u8::from(column == row / EACH)) + 0.25 * rng.random_range(-1.0..1.0_f32)
+        });
+        let words = (0..n).map(|row| {
+            let class = row / EACH;
+            let is_known = labeled.get(class).is_some_and(|&most| row % EACH < most);
+            if is_known {
+                format!("{class}")
+            } else {
+                String::new()
+            }
+        });
+        let graph = Graph::new(vec![0; n + 1], vec![], vec![]).unwrap();
+        let by = Compared {
+            rows: rows.view(),
+            metric: Metric::Cosine,
+            graph: &graph,
+            askable: &vec![true; n],
+            seed: 1,
+        };
+        let found = far_out(&Labels::parse(words), &by).unwrap();
+        found.into_iter().map(|(row, _)| row).collect()
+    }
+
+    #[test]
+    fn labels_in_bulk_of_some_classes_make_no_others_look_far_out() {
+        assert_eq!(far([5; CLASSES]), [0_usize; 0]);
+        assert_eq!(far([45, 25, 5, 5, 5, 5, 5, 5]), [0_usize; 0]);
+    }
+
+    #[test]
+    fn items_of_no_class_are_far_out_beside_classes_of_uneven_labels() {
+        let found = far([60, 40, 25, 25, 25, 25, 25, 25]);
+        let (outside, inside): (Vec<usize>, Vec<usize>) =
+            found.iter().partition(|&&row| row >= CLASSES * EACH);
+        assert!(outside.len() > EACH / 2, "{}", outside.len());
+        assert!(inside.len() < EACH / 10, "{inside:?}");
+    }
 }

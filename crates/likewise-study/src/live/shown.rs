@@ -9,15 +9,13 @@ use super::items::Items;
 use super::labeled::Labeled;
 use crate::query::{Answer, Found};
 
-/// What is shown of the items of a run at a moment. Cheap beside the run: about 20 bytes an item.
+/// What is shown of the items of a run at a moment. Cheap beside the run: about 16 bytes an item.
 #[derive(Debug, Clone)]
 pub struct Shown {
     items: Arc<Items>,
     labeled: Labeled,
     belief: Vec<Option<u32>>,
     confidence: Vec<f32>,
-    /// How sure the labels that spread are of each item, on a scale of their own.
-    sure: Vec<f32>,
     sequence: u64,
 }
 
@@ -97,7 +95,6 @@ impl Shown {
             labeled,
             belief: vec![None; n],
             confidence: vec![0.0; n],
-            sure: vec![0.0; n],
             sequence,
         }
     }
@@ -110,15 +107,14 @@ impl Shown {
             let class = item.pseudo_label.as_deref();
             let class = class.and_then(|name| shown.labeled.class(name));
             let confidence = item.confidence.unwrap_or(0.0);
-            shown.set(row, class, confidence, confidence);
+            shown.set(row, class, confidence);
         }
         Ok(shown)
     }
 
-    pub(super) fn set(&mut self, row: usize, class: Option<u32>, confidence: f32, sure: f32) {
+    pub(super) fn set(&mut self, row: usize, class: Option<u32>, confidence: f32) {
         self.belief[row] = class;
         self.confidence[row] = confidence;
-        self.sure[row] = sure;
     }
 
     /// The items.
@@ -139,11 +135,6 @@ impl Shown {
     /// How much each belief is worth, 0 to 1.
     pub fn confidence(&self) -> &[f32] {
         &self.confidence
-    }
-
-    /// How sure the labels that spread are of each item: compares items, moved or not, on one scale.
-    pub(super) fn sure(&self) -> &[f32] {
-        &self.sure
     }
 
     /// The last entry of the journal that is in here.

@@ -1,7 +1,10 @@
 //! Why an item is believed to be what it is.
+//!
+//! A belief compares the classes as if each had the same number of labels, so the part of a labeled item counts by
+//! how few its class has. The shares are of that, and sum to 1.
 
 use likewise::propagate::Session;
-use likewise::{Graph, Monitor};
+use likewise::{Graph, Labels, Monitor};
 use serde::Serialize;
 
 use super::items::Items;
@@ -56,11 +59,11 @@ pub(super) fn of(
     row: usize,
     monitor: &Monitor,
 ) -> Result<Option<Why>> {
-    let sources = session.sources(row, monitor)?;
+    let labels = session.labels();
+    let sources = weighed(session.sources(row, monitor)?, labels);
     if sources.is_empty() {
         return Ok(None);
     }
-    let labels = session.labels();
     let class_of = |source: u32| {
         labels[source as usize]
             .class()
@@ -98,4 +101,28 @@ pub(super) fn of(
             })
             .collect(),
     }))
+}
+
+/// The parts of labeled items as the belief weighs them, those of a class by how many labels it has; the largest
+/// first (ties: smaller item).
+fn weighed(mut sources: Vec<(u32, f64)>, labels: &Labels) -> Vec<(u32, f64)> {
+    let of_class: Vec<f64> = labels
+        .by_class()
+        .iter()
+        .map(|own| own.len() as f64)
+        .collect();
+    for (source, part) in &mut sources {
+        if let Some(class) = labels[*source as usize].class() {
+            *part /= of_class[class as usize];
+        }
+    }
+    let sum: f64 = sources.iter().map(|(_, part)| part).sum();
+    if sum <= 0.0 {
+        return vec![];
+    }
+    for (_, part) in &mut sources {
+        *part /= sum;
+    }
+    sources.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    sources
 }
