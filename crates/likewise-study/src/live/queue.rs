@@ -356,7 +356,7 @@ mod tests {
         let mut rng = seed::stream(3, "test");
         let n = (CLASSES + 1) * EACH;
         let rows = Array2::from_shape_fn((n, 24), |(row, column)| {
-            f32::from(u8::from(column == row / EACH)) + 0.25 * rng.random_range(-1.0..1.0_f32)
+            f32::from(u8::from(column == row / EACH)) + 0.15 * rng.random_range(-1.0..1.0_f32)
         });
         let words = (0..n).map(|row| {
             let class = row / EACH;
