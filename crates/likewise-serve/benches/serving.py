@@ -147,7 +147,7 @@ def label(server, truth, rng):
         assert status == 200, answer
         spent.append(seconds)
         changed.append(json.loads(answer)["changed"])
-    return percentiles(spent), int(np.median(changed))
+    return percentiles(spent), round(float(np.mean(changed)), 1)
 
 
 def endure(server, vectors, truth, minutes, rng):
@@ -244,7 +244,7 @@ def measured(program, name, minutes, peer):
         np.savez(f"{folder}/items.npz", x=x, label=shown)
         run = f"{folder}/run"
         begun = time.time()
-        fit = [program, "fit", f"{folder}/items.npz", "--recipe", "label-rca", "--draws", "1", "-q", "-o", run]
+        fit = [program, "fit", f"{folder}/items.npz", "--recipe", "label-rca", "-q", "-o", run]
         subprocess.run(fit, check=True, cwd=folder)
         case = {"fit": round(time.time() - begun)}
         embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
