@@ -66,6 +66,12 @@ def test_a_run_is_read_again(files, likewise_command):
     assert learner.get_mahalanobis_matrix().shape == (x.shape[1],) * 2
     with pytest.raises(ValueError, match="is no finished run"):
         likewise.MetricLearner.load(folder)
+    np.savez(folder / "pair.npz", a=x, b=x[:, ::-1].copy(), label=files[3])
+    likewise_command(
+        "fit", "pair.npz", "--view", "a", "--view", "b", "--recipe", "scm-seq", "-o", "pair", cwd=folder
+    )
+    with pytest.raises(ValueError, match="across views"):
+        likewise.MetricLearner.load(folder / "pair")
     (folder / "run/model.safetensors").write_bytes(b"no model")
     with pytest.raises(ValueError, match="broken model file"):
         likewise.MetricLearner.load(folder / "run")

@@ -176,6 +176,8 @@ class MetricLearner(TransformerMixin, Estimator):
             ) from e
         except (NotADirectoryError, json.JSONDecodeError, UnicodeDecodeError) as e:
             raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
+        if "views" in results:
+            raise ValueError(f"{run} is a run across views; MetricLearner.load reads one of a single view")
         learner = cls(config["recipe"]["name"])
         learner._model = Model.from_bytes(model)
         learner.n_features_in_ = learner._model.input_dim

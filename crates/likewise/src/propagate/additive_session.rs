@@ -173,7 +173,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::propagate::Propagate;
-    use crate::{reference, seed};
+    use crate::{ErrorKind, reference, seed};
 
     pub(in crate::propagate) fn farthest(a: ArrayView2<f64>, b: ArrayView2<f64>) -> f64 {
         (a.iter().zip(b)).fold(0.0, |far, (a, b)| far.max((a - b).abs()))
@@ -260,5 +260,33 @@ pub(super) mod tests {
         let changed = session.relabel(open, Label::Outside, &silent).unwrap();
         assert_eq!(changed, [open as u32]);
         assert_eq!(session.pseudo_label()[open], None);
+    }
+
+    /// What a session refuses leaves it as it was; item 4 is not there, and the size of class 2 is held at 0.
+    pub(in crate::propagate) fn refuses<M: Additive>(mut session: AdditiveSession<'_, M>) {
+        let silent = Monitor::silent();
+        let before = session.clone();
+        let mut message = |item, label| {
+            let error = session.relabel(item, label, &silent).unwrap_err();
+            error.to_string()
+        };
+        assert!(message(4, Label::Known(0)).starts_with("item = 4"));
+        assert!(message(1, Label::Known(3)).contains("class 3"));
+        assert!(message(1, Label::Known(2)).contains("given as 0"));
+        let stopped = Monitor::silent();
+        stopped.cancel();
+        let error = session.relabel(1, Label::Known(1), &stopped).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(session.beliefs(), before.beliefs());
+        assert_eq!(session.labels(), before.labels());
+        session.relabel(0, Label::Unknown, &silent).unwrap();
+        let error = session.relabel(3, Label::Unknown, &silent).unwrap_err();
+        assert!(error.to_string().contains("label another item first"));
+    }
+
+    /// The labels of the path with a third class, of which there is none.
+    pub(in crate::propagate) fn with_a_third_class() -> Labels {
+        let classes = ["a", "b", "c"].map(String::from).to_vec();
+        Labels::new(classes, reference::path_labels().items().to_vec()).unwrap()
     }
 }

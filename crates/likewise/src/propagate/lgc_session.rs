@@ -98,11 +98,13 @@ impl Additive for Lgc {
 
 #[cfg(test)]
 mod tests {
-    use super::super::additive_session::tests::{comes_back, follows_any_changes};
+    use super::super::additive_session::tests::{
+        comes_back, follows_any_changes, refuses, with_a_third_class,
+    };
     use super::*;
     use crate::Label;
     use crate::propagate::{Mass, Sizes};
-    use crate::reference::{self, in_one_and_two_threads, path, path_labels};
+    use crate::reference::{self, in_one_and_two_threads, path};
     use proptest::prelude::*;
 
     fn silent() -> Monitor {
@@ -143,17 +145,8 @@ mod tests {
     fn what_does_not_fit_leaves_everything_as_it_was() {
         let graph = path();
         let method = Lgc::new().sizes(Sizes::Known(vec![2.0, 2.0, 0.0]));
-        let classes = ["a", "b", "c"].map(String::from).to_vec();
-        let labels = Labels::new(classes, path_labels().items().to_vec()).unwrap();
-        let mut session = method.session(&graph, &labels, &silent()).unwrap();
-        let before = session.clone();
-        let mut message = |item, label| {
-            let error = session.relabel(item, label, &silent()).unwrap_err();
-            error.to_string()
-        };
-        assert!(message(4, Label::Known(0)).starts_with("item = 4"));
-        assert!(message(1, Label::Known(2)).contains("given as 0"));
-        assert_eq!(session.beliefs(), before.beliefs());
+        let labels = with_a_third_class();
+        refuses(method.session(&graph, &labels, &silent()).unwrap());
         let said = Lgc::new().mu(0.0).session(&graph, &labels, &silent());
         assert!(said.unwrap_err().to_string().starts_with("mu = 0"));
     }

@@ -158,11 +158,13 @@ fn scores(known: &Known, flows: &Array2<f64>) -> Array2<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::additive_session::tests::{comes_back, follows_any_changes};
+    use super::super::additive_session::tests::{
+        comes_back, follows_any_changes, refuses, with_a_third_class,
+    };
     use super::*;
+    use crate::Label;
     use crate::propagate::{Propagate, Sizes};
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{ErrorKind, Label};
     use proptest::prelude::*;
 
     fn silent() -> Monitor {
@@ -267,26 +269,8 @@ mod tests {
     fn bad_input_and_cancelling_leave_everything_as_it_was() {
         let graph = path();
         let method = Poisson::new().sizes(Sizes::Known(vec![2.0, 2.0, 0.0]));
-        let classes = ["a", "b", "c"].map(String::from).to_vec();
-        let labels = Labels::new(classes, path_labels().items().to_vec()).unwrap();
-        let mut session = method.session(&graph, &labels, &silent()).unwrap();
-        let before = session.clone();
-        let mut message = |item, label| {
-            let error = session.relabel(item, label, &silent()).unwrap_err();
-            error.to_string()
-        };
-        assert!(message(4, Label::Known(0)).starts_with("item = 4"));
-        assert!(message(1, Label::Known(3)).contains("class 3"));
-        assert!(message(1, Label::Known(2)).contains("given as 0"));
-        let stopped = silent();
-        stopped.cancel();
-        let error = session.relabel(1, Label::Known(1), &stopped).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Cancelled);
-        assert_eq!(session.beliefs(), before.beliefs());
-        assert_eq!(session.labels(), before.labels());
-        session.relabel(0, Label::Unknown, &silent()).unwrap();
-        let error = session.relabel(3, Label::Unknown, &silent()).unwrap_err();
-        assert!(error.to_string().contains("label another item first"));
+        let labels = with_a_third_class();
+        refuses(method.session(&graph, &labels, &silent()).unwrap());
         let estimated = Poisson::new().sizes(Sizes::Estimated);
         let said = estimated.session(&graph, &labels, &silent()).unwrap_err();
         assert!(said.to_string().contains("poisson-mbo"));
