@@ -23,7 +23,7 @@
 //! retrieval", IEEE Transactions on Image Processing 2016. Published code decomposes the whole
 //! Laplacian, O(n^3), and so takes few rows; the equation is solved exactly here without it. It
 //! stops when `J` falls by less than 1, whatever its size ([`author_stop`](Smfh::author_stop)); here that is a share of it.
-//! Few rows take long: of 150 digits the first 100 sweeps end at a MAP@50 of .37, and some hundreds more at .49. A bit is
+//! Few rows take long: of 150 digits the first 100 sweeps end at a MAP@50 of .31, and some hundreds more at .48. A bit is
 //! 1 at its threshold too, as all bits here are. Ours: weights, but for the neighbours.
 
 use ndarray::{Array2, Axis};
