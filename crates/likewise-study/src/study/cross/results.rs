@@ -329,8 +329,15 @@ impl CrossResults {
             Some(why) => format!("{why}."),
             None => format!("MAP@50 across views {:.3} ({runs}).", value(&self.summary)),
         });
-        let tested = self.n_queries.values().min().copied();
-        if let Some(tested) = tested.filter(|&tested| tested < FEW_TESTED) {
+        let tested = self.n_queries.values();
+        let (least, most) = (tested.clone().min().copied(), tested.max().copied());
+        if let Some((least, most)) = least.zip(most).filter(|&(least, _)| least < FEW_TESTED) {
+            // Where items lack a view, fewer ask from there.
+            let tested = if least == most {
+                least.to_string()
+            } else {
+                format!("{least} to {most}")
+            };
             lines.push(format!(
                 "Only {tested} labeled items are tested, and searched among themselves: among all items MAP@50 may \
                  be another."
@@ -441,46 +448,44 @@ fn with_mean<T: Copy>(
     by
 }
 
-/// Value and interval of each direction and of their mean: over the runs, or of one run over its
-/// queries. Then the mean has the mean of the intervals, as wide as if all queries were the same.
+/// Value and interval of each direction and of their mean: over the runs, and at least as wide as over the queries
+/// of one, since other queries would have other values however alike the runs are.
 fn estimates(runs: &[&ByDirection<Vec<f64>>], views: &[String]) -> ByDirection<Estimate> {
-    let alone = |value: f64| Estimate {
-        value,
-        low: value,
-        high: value,
-    };
-    if let [run] = runs {
-        let by = run.iter().map(|(way, values)| {
-            let estimate = t_interval(values).unwrap_or(alone(mean(values)));
-            (way.clone(), estimate)
-        });
-        return with_mean(by.collect(), views, |by| {
-            let of = |part: fn(&Estimate) -> f64| mean(&by.values().map(part).collect::<Vec<_>>());
-            Estimate {
-                value: of(|e| e.value),
-                low: of(|e| e.low),
-                high: of(|e| e.high),
-            }
-        });
-    }
-    let per_run: Vec<ByDirection<f64>> = runs
-        .iter()
-        .map(|run| {
-            let by = run.iter().map(|(way, values)| (way.clone(), mean(values)));
-            with_mean(by.collect(), views, |by| {
-                mean(&by.values().copied().collect::<Vec<_>>())
-            })
-        })
-        .collect();
-    let ways = per_run
+    let of_queries: Vec<_> = runs.iter().map(|run| over_queries(run, views)).collect();
+    let ways = of_queries
         .first()
-        .map_or(vec![], |run| run.keys().cloned().collect::<Vec<_>>());
+        .map_or(vec![], |run| run.keys().collect());
     let each = ways.into_iter().map(|way| {
-        let values: Vec<f64> = per_run.iter().map(|run| run[&way]).collect();
-        let estimate = t_interval(&values).unwrap_or(alone(mean(&values)));
-        (way, estimate)
+        let values: Vec<f64> = of_queries.iter().map(|run| run[way].value).collect();
+        let width: Vec<f64> = (of_queries.iter())
+            .map(|run| run[way].high - run[way].value)
+            .collect();
+        let (value, least) = (mean(&values), mean(&width));
+        let half = t_interval(&values).map_or(0.0, |over| over.high - over.value);
+        (way.clone(), around(value, half.max(least)))
     });
     each.collect()
+}
+
+/// The same of one run over its queries. The mean has the mean of the intervals, as wide as if all queries were the
+/// same.
+fn over_queries(run: &ByDirection<Vec<f64>>, views: &[String]) -> ByDirection<Estimate> {
+    let by = run.iter().map(|(way, values)| {
+        let estimate = t_interval(values).unwrap_or(around(mean(values), 0.0));
+        (way.clone(), estimate)
+    });
+    with_mean(by.collect(), views, |by| {
+        let of = |part: fn(&Estimate) -> f64| mean(&by.values().map(part).collect::<Vec<_>>());
+        around(of(|e| e.value), of(|e| e.high - e.value))
+    })
+}
+
+fn around(value: f64, half: f64) -> Estimate {
+    Estimate {
+        value,
+        low: value - half,
+        high: value + half,
+    }
 }
 
 fn summary(runs: &[Measured], views: &[String]) -> CrossSummary {
@@ -494,7 +499,9 @@ fn summary(runs: &[Measured], views: &[String]) -> CrossSummary {
         let mut estimates = estimates(&of, views);
         for estimate in estimates.values_mut() {
             // Answers that are all right do not vary, which is no proof that the next one is.
-            let value = estimate.value.clamp(0.0, 1.0);
+            // A mean of perfect answers may be 1 and a rounding.
+            estimate.value = estimate.value.clamp(0.0, 1.0);
+            let value = estimate.value;
             let few = queries as f64 * value.min(1.0 - value) < FEW;
             if let Some(least) = wilson_mean(value, queries).filter(|_| few) {
                 estimate.low = estimate.low.min(least.low);
@@ -601,6 +608,20 @@ mod tests {
     }
 
     #[test]
+    fn runs_that_are_alike_say_nothing_of_other_queries() {
+        let views = ["x".to_owned(), "y".to_owned()];
+        let runs = [
+            many([0.0, 0.8], [0.3, 0.3]),
+            many([0.8, 0.0], [0.3, 0.3]),
+            many([0.0, 0.8], [0.3, 0.3]),
+        ];
+        let found = summary(&runs, &views);
+        // Forty queries of 0 and .8: t(39) = 2.0227 times .4 sqrt(40 / 39) / sqrt(40).
+        let [low, high] = found.ci["map50"]["a_to_b"];
+        assert!(((high - low) / 2.0 - 0.129_56).abs() < 1e-4, "{low} {high}");
+    }
+
+    #[test]
     fn of_one_run_the_interval_is_that_of_its_queries() {
         let views = ["x".to_owned(), "y".to_owned()];
         let found = summary(&[many([0.4, 0.6], [0.2, 0.2])], &views);
@@ -622,6 +643,10 @@ mod tests {
                 assert!((low - 0.912_38).abs() < 1e-4 && high >= 1.0, "{low} {high}");
             }
         }
+        // Their mean may be more than 1 by a rounding.
+        let above = 1.0 + f64::EPSILON;
+        let found = summary(&[many([above; 2], [1.0; 2])], &views);
+        assert!(found.map50["mean"] <= 1.0, "{:?}", found.map50);
         let none = summary(&[many([0.0; 2], [0.0; 2])], &views).ci["map50"]["mean"];
         assert!(
             none[0] <= 0.0 && (none[1] - 0.087_62).abs() < 1e-4,
@@ -703,7 +728,7 @@ mod tests {
         assert_eq!(results.table()[2][0], "gsph");
         let few = &results.in_words()[1];
         assert!(
-            few.starts_with("Only 120 labeled items are tested"),
+            few.starts_with("Only 120 to 400 labeled items are tested"),
             "{few}"
         );
         let value: serde_json::Value = serde_json::from_str(&json).unwrap();
