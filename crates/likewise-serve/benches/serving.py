@@ -1,11 +1,12 @@
 """What a served run answers, how soon, and beside PostgreSQL with pgvector on the same vectors.
 
     python serving.py LIKEWISE OUT.md --case "2,688 x 512" [--minutes 10]
-    python serving.py LIKEWISE OUT.md --case "200,000 x 128" --peer
+    python serving.py LIKEWISE OUT.md --case "200,000 x 128" --peer [--runs FOLDER]
 
 LIKEWISE is the program as released. Generated rows of as many classes as the case says; five labels a class are known.
 Searches ask by vectors that are not in the run, for ten answers each; labels are true ones of items drawn at random, so each
-changes beliefs. A label counts from the request to the answer, which comes when it is on the disk and all that follows from
+changes beliefs. Fits take minutes where there are many items: `--runs` names a folder where they stay, and are served from next
+time. A label counts from the request to the answer, which comes when it is on the disk and all that follows from
 it is known: what a page then paints is not in it. Recall is against all items compared by numpy. With `--minutes`, 100
 requests a second go on for so long, of which one in twenty is a label, while every ten seconds another model takes over.
 What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
@@ -16,6 +17,7 @@ import concurrent.futures
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import tempfile
 import threading
@@ -232,21 +234,36 @@ def pgvector(x, vectors, folder):
     return {"search": times, "recall": recall(x, vectors[:200], found), "built": round(built)}
 
 
-def measured(program, name, minutes, peer):
+def fitted(program, x, truth, folder, again):
+    """A run of these items below a folder; the one that is there, if there is one. One that is to be fitted `again` from its
+    page has five labels a class and no others; else all but these are hidden, and one draw measures it."""
+    run, items = Path(folder) / f"{len(x)}", f"{folder}/{len(x)}.npz"
+    if (run / "embeddings.npy").exists():
+        return run
+    fit, label = [program, "fit", items, "--recipe", "label-rca", "-q", "-o", run], truth
+    if again:
+        label = np.full(len(x), -1)
+        for c in np.unique(truth):
+            label[np.flatnonzero(truth == c)[:5]] = c
+    else:
+        fit += ["--labels-per-class", "5", "--draws", "1"]
+    np.savez(items, x=x, label=label)
+    subprocess.run(fit, check=True, cwd=folder, stdout=subprocess.DEVNULL)
+    return run
+
+
+def measured(program, name, minutes, peer, runs):
     items, columns = (int(part.replace(",", "")) for part in name.split(" x "))
     rng = np.random.default_rng(SEED)
     x, y = generated(items + 500, columns, CLASSES[name], rng)
     x, vectors, truth = x[:items], x[items:], y[:items]
-    shown = np.full(items, -1)
-    for c in range(CLASSES[name]):
-        shown[np.flatnonzero(truth == c)[:5]] = c
     with tempfile.TemporaryDirectory() as folder:
-        np.savez(f"{folder}/items.npz", x=x, label=shown)
+        if runs:
+            Path(runs).mkdir(parents=True, exist_ok=True)
+        # What is served is labeled, and fitted again.
         run = f"{folder}/run"
-        begun = time.time()
-        fit = [program, "fit", f"{folder}/items.npz", "--recipe", "label-rca", "-q", "-o", run]
-        subprocess.run(fit, check=True, cwd=folder)
-        case = {"fit": round(time.time() - begun)}
+        shutil.copytree(fitted(program, x, truth, runs or folder, minutes > 0), run)
+        case = {}
         embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
         begun = time.time()
         with Server(program, run) as server:
@@ -316,12 +333,13 @@ def main():
     parser.add_argument("--case", choices=CLASSES, action="append", default=[])
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--peer", action="store_true")
+    parser.add_argument("--runs", type=os.path.abspath)
     given = parser.parse_args()
     program = os.path.abspath(given.program)
     kept = given.out.parent / "cases.json"
     cases = json.loads(kept.read_text()) if kept.exists() else {}
     for name in given.case:
-        cases[name] = measured(program, name, given.minutes, given.peer)
+        cases[name] = measured(program, name, given.minutes, given.peer, given.runs)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(cases, indent=1) + "\n")
     given.out.write_text(page({name: cases[name] for name in CLASSES if name in cases}))

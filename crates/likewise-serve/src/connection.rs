@@ -56,8 +56,13 @@ pub fn serve(
     // First of all: what is no run gets no journal.
     let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
     let open = Arc::new(Open::current(&options.run, &means)?);
+    if let (Some(method), None) = (options.method, open.one_view()) {
+        let rule = "has no effect: a run across views takes no labels";
+        return Err(Error::parameter("method", method.name(), rule));
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
+        .max_blocking_threads(threads())
         .enable_all()
         .build()
         .map_err(|e| cannot("begin", &e))?;
@@ -77,6 +82,13 @@ pub fn serve(
         ));
     }
     runtime.block_on(run(listener, options, open, journal, means, refit, ready))
+}
+
+/// Threads that work on requests; others wait their turn. More than the processors have something to do with only
+/// share them among more answers, and each keeps memory of its own.
+fn threads() -> usize {
+    let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    (2 * processors).clamp(4, 64)
 }
 
 async fn listen(at: SocketAddr) -> Result<TcpListener> {
@@ -120,6 +132,7 @@ async fn run(
     let (sender, commands) = mpsc::channel(WAITING);
     let guard = Guard::new(at, options.token);
     let watch_of_labels = journal.watch();
+    let method = options.method.unwrap_or_default();
     let app = App::new(
         options.run,
         open.clone(),
@@ -134,7 +147,9 @@ async fn run(
     let of_worker = app.clone();
     let worker = std::thread::spawn(move || {
         let monitor = of_worker.monitor().clone();
-        work(&of_worker, open, journal, &monitor, commands, begins);
+        work(
+            &of_worker, open, journal, method, &monitor, commands, begins,
+        );
     });
     let stopped = || Error::new(ErrorKind::Internal, "the thread of the labels ended");
     began.await.map_err(|_| stopped())??;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use likewise::Monitor;
 use likewise_io::items::ItemRow;
 use likewise_study::fit::{More, Request};
+use likewise_study::live::Method;
 use likewise_study::stages::Stages;
 use likewise_study::{Device, Environment, Result};
 
@@ -20,6 +21,8 @@ pub struct Options {
     pub port: u16,
     /// What a request has to know; needed at any address but this machine's own.
     pub token: Option<String>,
+    /// How labels spread that are given live; `None`: the usual way. A run across views takes no labels.
+    pub method: Option<Method>,
     /// Where networks run.
     pub device: Device,
     /// Most memory that may be used, bytes; `None`: most of what is free.
@@ -34,6 +37,7 @@ impl Options {
             host: IpAddr::V4(Ipv4Addr::LOCALHOST),
             port: 0,
             token: None,
+            method: None,
             device,
             max_memory: None,
         }

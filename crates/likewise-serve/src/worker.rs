@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use likewise::Monitor;
 use likewise_study::journal::{Journal, What};
-use likewise_study::live::{Done, Live};
+use likewise_study::live::{Done, Live, Method};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
@@ -41,6 +41,7 @@ pub(crate) fn work(
     app: &App,
     mut open: Arc<Open>,
     mut journal: Journal,
+    method: Method,
     monitor: &Monitor,
     commands: mpsc::Receiver<Command>,
     began: oneshot::Sender<likewise_study::Result<()>>,
@@ -64,7 +65,7 @@ pub(crate) fn work(
             }
         };
         let quiet = monitor.quiet();
-        let mut live = match Live::begin(run.items.clone(), &one.graph, journal, quiet) {
+        let mut live = match Live::begin(run.items.clone(), &one.graph, method, journal, quiet) {
             Ok(live) => live,
             Err((e, kept)) => {
                 if let Some(began) = began.take() {

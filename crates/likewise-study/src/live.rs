@@ -1,8 +1,8 @@
 //! A run that people label while they look at it: every label spreads at once, and is on the disk before
 //! it is acknowledged.
 //!
-//! The labels spread over the graph of the embedding by [`Harmonic`] propagation, of which a
-//! [`Session`] follows single changes. What is [`Shown`] of an item is the belief of the fit, unless labels that
+//! The labels spread over the graph of the embedding by a [`Method`] of which a session follows single changes.
+//! What is [`Shown`] of an item is the belief of the fit, unless labels that
 //! were given since say another class than before and are as sure of it as the fit of its own, on one scale: the
 //! fit knows more than the graph, and a label far away is no reason to believe the graph.
 //! A run that nobody has labeled since shows what all other verbs show.
@@ -15,6 +15,7 @@
 //! Cost: the graph (as of [`suspects`](crate::suspects)), then a solve of one column and O(n C) a label; O(n C)
 //! memory.
 
+mod following;
 mod items;
 mod labeled;
 mod plane;
@@ -26,11 +27,12 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use likewise::propagate::{Harmonic, Session};
 use likewise::{Graph, Monitor, Similarity};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 
+use self::following::Following;
+pub use self::following::Method;
 pub use self::items::Items;
 pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
@@ -40,9 +42,6 @@ pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
 use crate::{Result, run_graph, usage};
 
-/// How much a label weighs in the spreading. Where it weighs little, as in the default, whole graphs of small
-/// distances take nearly the same value, and one label far away turns a group whose own labels are right.
-const HOLD: f64 = 1.0;
 /// Changes from which on spreading anew is as fast as following them one by one.
 const MANY: usize = 8;
 
@@ -84,8 +83,9 @@ pub struct Done {
 
 /// The labels of a run, and what spread of them.
 struct Spread<'g> {
-    session: Option<Session<'g>>,
+    session: Option<Following<'g>>,
     base: Believed,
+    had_label: Vec<bool>,
     origin: Vec<String>,
     first: Labeled,
     labeled: Labeled,
@@ -95,15 +95,17 @@ struct Spread<'g> {
 pub struct Live<'g> {
     items: Arc<Items>,
     graph: &'g Graph,
+    method: Method,
     journal: Journal,
     monitor: Monitor,
-    session: Option<Session<'g>>,
+    session: Option<Following<'g>>,
     /// What was labeled before the first entry of the journal.
     first: Labeled,
     /// The classes of the run, by which the next two count.
     origin: Vec<String>,
-    /// What the labels of the run alone say.
+    /// What the labels of the run alone say, and whose they are.
     base: Believed,
+    had_label: Vec<bool>,
     /// What the fit believed.
     fitted: Believed,
     /// From the confidence of the labels that spread to that of the fit.
@@ -140,13 +142,15 @@ impl<'g> Live<'g> {
     pub fn begin(
         items: Arc<Items>,
         graph: &'g Graph,
+        method: Method,
         journal: Journal,
         monitor: Monitor,
     ) -> Result<Self, (likewise::Error, Journal)> {
-        match Self::spread(&items, graph, &journal, &monitor) {
+        match Self::spread(&items, graph, method, &journal, &monitor) {
             Ok(Spread {
                 session,
                 base,
+                had_label,
                 origin,
                 first,
                 labeled,
@@ -158,12 +162,14 @@ impl<'g> Live<'g> {
                 let live = Self {
                     items,
                     graph,
+                    method,
                     journal,
                     monitor,
                     session,
                     first,
                     origin,
                     base,
+                    had_label,
                     fitted,
                     scale,
                     shown: Current::new(shown.clone()),
@@ -178,6 +184,7 @@ impl<'g> Live<'g> {
     fn spread(
         items: &Items,
         graph: &'g Graph,
+        method: Method,
         journal: &Journal,
         monitor: &Monitor,
     ) -> Result<Spread<'g>> {
@@ -191,15 +198,21 @@ impl<'g> Live<'g> {
         let entries = journal.entries();
         warn_of_strangers(entries, &items.by_id, monitor);
         let own = Labeled::of(&items.rows)?;
-        let mut session = begun(graph, &own, monitor)?;
+        let quiet = monitor.quiet();
+        let mut session = method.begin(graph, &own.as_labels()?, &quiet)?;
         let base = believed(session.as_ref(), graph.n());
         let (first, labeled) = replayed(&own, entries, &items.by_id)?;
         if (own.classes(), own.labels()) != (labeled.classes(), labeled.labels()) {
-            session = begun(graph, &labeled, monitor)?;
+            session = method.begin(graph, &labeled.as_labels()?, &quiet)?;
         }
         Ok(Spread {
             session,
             base,
+            had_label: own
+                .labels()
+                .iter()
+                .map(|label| label.class().is_some())
+                .collect(),
             origin: own.classes().to_vec(),
             first,
             labeled,
@@ -446,14 +459,17 @@ impl<'g> Live<'g> {
             let monitor = self.monitor.quiet();
             let relabeled = rows.iter().try_for_each(|&row| {
                 let label = labeled.labels()[row as usize];
-                session.relabel(row as usize, label, &monitor).map(drop)
+                session.relabel(row as usize, label, &monitor)
             });
             if relabeled.is_ok() {
                 return;
             }
         }
         // Without a label, and where a solve did not end, there are no beliefs.
-        self.session = begun(self.graph, labeled, &self.monitor.quiet()).unwrap_or_default();
+        let quiet = self.monitor.quiet();
+        let begun = labeled.as_labels();
+        let begun = begun.and_then(|labels| self.method.begin(self.graph, &labels, &quiet));
+        self.session = begun.unwrap_or_default();
     }
 
     /// The classes of the run by the names that they have now.
@@ -474,7 +490,9 @@ impl<'g> Live<'g> {
 
     /// What is to be shown by the labels as they are now.
     fn judged(&self, mut shown: Shown) -> Shown {
-        let now = believed(self.session.as_ref(), self.graph.n());
+        let n = self.graph.n();
+        let nothing = vec![None; n];
+        let class = (self.session.as_ref()).map_or(&*nothing, Following::pseudo_label);
         let classes: HashMap<&str, u32> = (shown.labeled().classes().iter())
             .map(String::as_str)
             .zip(0..)
@@ -483,24 +501,41 @@ impl<'g> Live<'g> {
             .map(|name| classes.get(name).copied())
             .collect();
         let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
-        for row in 0..self.graph.n() {
-            let own = (now.class[row], now.confidence[row]);
-            let before = (translated(self.base.class[row]), self.base.confidence[row]);
-            let fitted = (self.fitted.class[row], self.fitted.confidence[row]);
-            let sure = self.scale.of(own.1);
+        let has_label = |row: usize| shown.labeled().labels()[row].class().is_some();
+        let mut by_labels = Vec::new();
+        let mut by_fit = Vec::with_capacity(n);
+        for row in 0..n {
+            let fitted = self.fitted.class[row];
+            let is_gone = fitted.is_some() && translated(fitted).is_none();
+            let is_new = class[row] != translated(self.base.class[row])
+                || has_label(row) != self.had_label[row];
+            if is_new || is_gone || self.session.is_none() {
+                by_labels.push(row);
+            } else {
+                by_fit.push((row, translated(fitted), self.fitted.confidence[row]));
+            }
+        }
+        // Of few rows, so that not all of them need it.
+        let confidence = match &self.session {
+            Some(session) => session.confidence_of(&by_labels),
+            None => vec![0.0; by_labels.len()],
+        };
+        for (row, confidence) in by_labels.into_iter().zip(confidence) {
+            let sure = self.scale.of(confidence);
+            let fitted = (
+                translated(self.fitted.class[row]),
+                self.fitted.confidence[row],
+            );
+            let is_gone = self.fitted.class[row].is_some() && fitted.0.is_none();
             // What has a label, or has lost one, is what the labels say.
-            let has_label = own.1 >= 1.0 || before.1 >= 1.0;
-            let by_labels = if has_label {
-                own != before
+            let is_sure = confidence >= 1.0 || self.had_label[row] || sure >= fitted.1;
+            if is_sure || is_gone || self.session.is_none() {
+                shown.set(row, class[row], sure);
             } else {
-                own.0 != before.0 && sure >= fitted.1
-            };
-            let is_gone = fitted.0.is_some() && translated(fitted.0).is_none();
-            let (class, confidence) = if by_labels || is_gone || self.session.is_none() {
-                (own.0, sure)
-            } else {
-                (translated(fitted.0), fitted.1)
-            };
+                shown.set(row, fitted.0, fitted.1);
+            }
+        }
+        for (row, class, confidence) in by_fit {
             shown.set(row, class, confidence);
         }
         shown
@@ -572,33 +607,12 @@ fn warn_of_strangers(entries: &[Entry], by_id: &HashMap<String, u32>, monitor: &
     }
 }
 
-/// Spreads labels; `None` where there are none.
-fn begun<'g>(
-    graph: &'g Graph,
-    labeled: &Labeled,
-    monitor: &Monitor,
-) -> Result<Option<Session<'g>>> {
-    let labels = labeled.as_labels()?;
-    if labels.n_known() == 0 {
-        return Ok(None);
-    }
-    let quiet = monitor.quiet();
-    Ok(Some(
-        Harmonic::new().mu(HOLD).session(graph, &labels, &quiet)?,
-    ))
-}
-
-fn believed(session: Option<&Session>, n: usize) -> Believed {
-    match session {
-        Some(session) => Believed {
-            class: session.pseudo_label().to_vec(),
-            confidence: session.confidence(),
-        },
-        None => Believed {
-            class: vec![None; n],
-            confidence: vec![0.0; n],
-        },
-    }
+fn believed(session: Option<&Following>, n: usize) -> Believed {
+    let nothing = || Believed {
+        class: vec![None; n],
+        confidence: vec![0.0; n],
+    };
+    session.map_or_else(nothing, Following::believed)
 }
 
 /// Brings the confidence of labels that spread to the scale of the fit: the share of items that have less of the

@@ -4,6 +4,8 @@
 //! cargo run --release -p likewise-cli --no-default-features --example advise beliefs > results/advise/README.md
 //! cargo run --release -p likewise-cli --no-default-features --example advise curve > results/advise/curve.md
 //! cargo run --release -p likewise-cli --no-default-features --example advise search > results/advise/search.md
+//! cargo run --release -p likewise-cli --no-default-features --example advise suspects > results/advise/suspects.md
+//! cargo run --release -p likewise-cli --no-default-features --example advise threshold > results/advise/threshold.md
 //! ```
 //!
 //! Public sets whose labels are all known stand for a person who labels what is asked for. A number behind
@@ -13,6 +15,8 @@ mod beliefs;
 mod curve;
 mod search;
 mod sets;
+mod suspects;
+mod threshold;
 
 type Failed = Box<dyn std::error::Error>;
 
@@ -24,6 +28,8 @@ fn main() -> Result<(), Failed> {
         Some("beliefs") => beliefs::write(&mut out, draws(10)?),
         Some("curve") => curve::write(&mut out, draws(5)?),
         Some("search") => search::write(&mut out, draws(3)?),
-        _ => Err("say which table: beliefs, curve or search".into()),
+        Some("suspects") => suspects::write(&mut out, draws(10)?),
+        Some("threshold") => threshold::write(&mut out, draws(10)?),
+        _ => Err("say which table: beliefs, curve, search, suspects or threshold".into()),
     }
 }

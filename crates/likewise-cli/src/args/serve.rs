@@ -20,4 +20,7 @@ pub(crate) struct Serve {
     /// What a request has to know, 8 letters or more: as `Authorization: Bearer T`, or by opening /?token=T once; the variable `LIKEWISE_TOKEN` says the same unseen.
     #[arg(long, value_name = "T")]
     pub(crate) token: Option<String>,
+    /// How labels spread that are given on the page: harmonic (the default), lgc, mixed or poisson.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) method: Option<String>,
 }

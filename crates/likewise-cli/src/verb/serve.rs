@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use likewise_serve::{FromFiles, Options};
+use likewise_study::live::Method;
 use likewise_terminal::{Context, Failure, output};
 use serde::Serialize;
 
@@ -24,11 +25,13 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
         ));
     }
     let token = args.token.clone().or_else(|| std::env::var(TOKEN).ok());
+    let method = args.method.as_deref().map(Method::named).transpose()?;
     let options = Options {
         run: args.run.clone(),
         host: args.host,
         port: args.port,
         token: token.clone(),
+        method,
         device: at.env.device.clone(),
         max_memory: at.env.max_memory,
     };

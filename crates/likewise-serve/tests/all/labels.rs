@@ -7,7 +7,10 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
-use crate::scene::{Server, journal, run, served, truth};
+use likewise_serve::Options;
+use likewise_study::live::Method;
+
+use crate::scene::{ITEMS, Server, device, journal, run, served, truth};
 
 fn lines(run: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(journal(run)).unwrap();
@@ -217,6 +220,59 @@ fn outside_and_unlabeled_and_several_at_once() {
     post(server.at, "/undo", &json!({})).good();
     post(server.at, "/undo", &json!({})).good();
     assert_eq!(item(server.at, "d4")["label"], truth(4));
+}
+
+#[test]
+fn labels_spread_by_any_method_that_follows_them_and_why_says_the_same() {
+    for method in Method::ALL {
+        let run = run();
+        let mut options = Options::new(run.path(), device());
+        options.method = Some(method);
+        let server = Server::begin(&options, None).unwrap();
+        let name = method.name();
+        let before = shown(server.at);
+        let mut changed = 0;
+        let given: Vec<usize> = (1..ITEMS).step_by(10).collect();
+        for &item in &given {
+            let told = label(server.at, &format!("d{item}"), &json!(truth(item)));
+            changed += told["changed"].as_u64().unwrap();
+        }
+        assert!(changed > 0, "{name}");
+        let mut right = [0; 2];
+        for (row, before) in before.as_array().unwrap().iter().enumerate() {
+            let now = get(server.at, &format!("/items/d{row}")).good();
+            if now["label"].is_null() {
+                let why = &now["why"];
+                assert_eq!(
+                    why["classes"][0]["class"], why["pseudo_label"],
+                    "{name} {row}"
+                );
+                let of = |key: &str| why[key].as_array().unwrap().clone();
+                let sum = |all: &[Value]| {
+                    all.iter()
+                        .map(|one| one["share"].as_f64().unwrap())
+                        .sum::<f64>()
+                };
+                let shares = sum(&of("sources")) + why["others"].as_f64().unwrap();
+                assert!((shares - 1.0).abs() < 1e-6, "{name} {row}: {shares}");
+                right[0] += usize::from(before["pseudo_label"] == truth(row));
+                right[1] += usize::from(now["pseudo_label"] == truth(row));
+            }
+        }
+        assert!(right[1] >= right[0], "{name}: {right:?}");
+        for _ in &given {
+            post(server.at, "/undo", &json!({})).good();
+        }
+        let after = shown(server.at);
+        for (now, before) in after
+            .as_array()
+            .unwrap()
+            .iter()
+            .zip(before.as_array().unwrap())
+        {
+            assert_eq!(now["pseudo_label"], before["pseudo_label"], "{name}");
+        }
+    }
 }
 
 #[test]

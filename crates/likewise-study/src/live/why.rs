@@ -1,12 +1,12 @@
 //! Why an item is believed to be what it is.
 //!
-//! A belief compares the classes as if each had the same number of labels, so the part of a labeled item counts by
-//! how few its class has. The shares are of that, and sum to 1.
+//! The share of a class is that of what the classes are compared by, so the class that is believed has the largest; it
+//! is dealt out to the labeled items of the class by their parts in it. The shares sum to 1.
 
-use likewise::propagate::Session;
-use likewise::{Graph, Labels, Monitor};
+use likewise::{Graph, Monitor};
 use serde::Serialize;
 
+use super::following::Following;
 use super::items::Items;
 use crate::Result;
 
@@ -53,25 +53,23 @@ pub struct Share {
 }
 
 pub(super) fn of(
-    session: &Session,
+    session: &Following,
     graph: &Graph,
     items: &Items,
     row: usize,
     monitor: &Monitor,
 ) -> Result<Option<Why>> {
     let labels = session.labels();
-    let sources = weighed(session.sources(row, monitor)?, labels);
-    if sources.is_empty() {
-        return Ok(None);
-    }
     let class_of = |source: u32| {
         labels[source as usize]
             .class()
             .map_or(0, |class| class as usize)
     };
-    let mut by_class = vec![0.0; labels.n_classes()];
-    for &(source, share) in &sources {
-        by_class[class_of(source)] += share;
+    let parts = session.sources(row, monitor)?;
+    let by_class = shares(session.compared(row), &parts, class_of);
+    let sources = weighed(parts, &by_class, class_of);
+    if sources.is_empty() {
+        return Ok(None);
     }
     let mut order: Vec<usize> = (0..by_class.len()).filter(|&c| by_class[c] > 0.0).collect();
     order.sort_by(|&a, &b| by_class[b].total_cmp(&by_class[a]).then(a.cmp(&b)));
@@ -91,7 +89,7 @@ pub(super) fn of(
         });
     Ok(Some(Why {
         pseudo_label: session.pseudo_label()[row].map(|class| name(class as usize)),
-        confidence: session.confidence_of(row),
+        confidence: session.confidence_of(&[row])[0],
         others: sources[named.len()..].iter().map(|(_, share)| share).sum(),
         sources: told.collect(),
         classes: (order.into_iter().take(CLASSES))
@@ -103,26 +101,47 @@ pub(super) fn of(
     }))
 }
 
-/// The parts of labeled items as the belief weighs them, those of a class by how many labels it has; the largest
-/// first (ties: smaller item).
-fn weighed(mut sources: Vec<(u32, f64)>, labels: &Labels) -> Vec<(u32, f64)> {
-    let of_class: Vec<f64> = labels
-        .by_class()
-        .iter()
-        .map(|own| own.len() as f64)
-        .collect();
-    for (source, part) in &mut sources {
-        if let Some(class) = labels[*source as usize].class() {
-            *part /= of_class[class as usize];
+/// The share of each class by what the classes are compared by. Where none is above another, as by a method that says
+/// nothing where one class alone has labels, by the parts.
+fn shares(
+    mut compared: Vec<f64>,
+    parts: &[(u32, f64)],
+    class_of: impl Fn(u32) -> usize,
+) -> Vec<f64> {
+    compared
+        .iter_mut()
+        .for_each(|value| *value = value.max(0.0));
+    if compared.iter().sum::<f64>() <= 0.0 {
+        for &(source, part) in parts {
+            compared[class_of(source)] += part.max(0.0);
         }
     }
-    let sum: f64 = sources.iter().map(|(_, part)| part).sum();
-    if sum <= 0.0 {
-        return vec![];
+    let sum: f64 = compared.iter().sum();
+    if sum > 0.0 {
+        compared.iter_mut().for_each(|value| *value /= sum);
     }
-    for (_, part) in &mut sources {
-        *part /= sum;
+    compared
+}
+
+/// The parts of labeled items in the share of their class, the largest first (ties: smaller item).
+fn weighed(
+    mut sources: Vec<(u32, f64)>,
+    by_class: &[f64],
+    class_of: impl Fn(u32) -> usize,
+) -> Vec<(u32, f64)> {
+    let mut sums = vec![0.0; by_class.len()];
+    for &(source, part) in &sources {
+        sums[class_of(source)] += part;
     }
+    for (source, part) in &mut sources {
+        let class = class_of(*source);
+        *part = if sums[class] > 0.0 {
+            *part / sums[class] * by_class[class]
+        } else {
+            0.0
+        };
+    }
+    sources.retain(|&(_, share)| share != 0.0);
     sources.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     sources
 }

@@ -16,7 +16,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use super::parts::known::Known;
-use super::session::changed;
+use super::session::{changed, check_item, largest_first, reaching};
 use crate::solve::Solution;
 use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
 
@@ -156,6 +156,44 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
         &self.beliefs.confidence
     }
 
+    /// Where the scores of an item come from: each labeled item that reaches it with its part, the largest part first
+    /// (ties: smaller item). What is summed over the labels of a class is the sum of the parts of its items; an item
+    /// with a label of its own is among its sources. Empty where no label reaches.
+    ///
+    /// No part is below 0: for [`Poisson`](super::Poisson), whose flows are known up to a constant, the least is 0.
+    ///
+    /// Fails where there is no such item, and when cancelled. Costs the solve of one column.
+    ///
+    /// ```
+    /// use likewise::propagate::Lgc;
+    /// use likewise::{Graph, Labels, Monitor};
+    /// // A path 0-1-2 with labels at its ends: item 1 is nearer to item 0.
+    /// let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![3.0, 3.0, 1.0, 1.0])?;
+    /// let labels = Labels::parse(["cat", "", "dog"]);
+    /// let monitor = Monitor::silent();
+    /// let session = Lgc::new().session(&graph, &labels, &monitor)?;
+    /// let sources = session.sources(1, &monitor)?;
+    /// assert_eq!(sources[0].0, 0);
+    /// assert!(sources[0].1 > sources[1].1);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn sources(&self, item: usize, monitor: &Monitor) -> Result<Vec<(u32, f64)>> {
+        check_item(&self.labels, item)?;
+        let labeled = reaching(self.graph, &self.labels, item);
+        if labeled.is_empty() {
+            return Ok(Vec::new());
+        }
+        monitor.start("sources of a belief", None);
+        // The matrix is symmetric: what flows from the item to a label is what flows from that to the item.
+        let column = self.method.of_one(self.graph, item, monitor)?.x;
+        monitor.end();
+        let least = labeled
+            .iter()
+            .fold(0.0, |least: f64, &i| least.min(column[[i, 0]]));
+        let parts = labeled.iter().map(|&i| (i as u32, column[[i, 0]] - least));
+        Ok(largest_first(parts.collect()))
+    }
+
     /// Everything about every item, as the method itself gives it. Iterations are those of the first solve of all
     /// columns. The residual is the largest of all solves so far, and it has converged where all of them have: what one
     /// of them misses stays, whatever changes later.
@@ -260,6 +298,42 @@ pub(super) mod tests {
         let changed = session.relabel(open, Label::Outside, &silent).unwrap();
         assert_eq!(changed, [open as u32]);
         assert_eq!(session.pseudo_label()[open], None);
+    }
+
+    /// The parts of the sources of each item sum to what the sums say, by class; for flows, but for a constant that each label
+    /// adds.
+    pub(in crate::propagate) fn sources_sum_up<M: Additive>(
+        session: &AdditiveSession<'_, M>,
+        to_a_constant: bool,
+    ) {
+        let (graph, labels, silent) = (session.graph, session.labels(), Monitor::silent());
+        let component = graph.component();
+        for item in 0..graph.n() {
+            let sources = session.sources(item, &silent).unwrap();
+            let reaches =
+                |i: &usize| labels[*i].class().is_some() && component[*i] == component[item];
+            assert_eq!(sources.len(), (0..graph.n()).filter(reaches).count());
+            assert!(sources.windows(2).all(|two| two[0].1 >= two[1].1));
+            assert!(sources.iter().all(|(_, part)| *part >= 0.0));
+            let mut rest = session.sums.row(item).to_owned();
+            let mut count = vec![0.0; labels.n_classes()];
+            for &(source, part) in &sources {
+                let class = labels[source as usize].class().unwrap() as usize;
+                rest[class] -= part;
+                count[class] += 1.0;
+            }
+            let total: f64 = count.iter().sum();
+            let constant = if to_a_constant && total > 0.0 {
+                rest.sum() / total
+            } else {
+                0.0
+            };
+            for (rest, count) in rest.iter().zip(count) {
+                assert!((rest - constant * count).abs() < 1e-6, "{item}: {rest}");
+            }
+        }
+        let said = session.sources(graph.n(), &silent).unwrap_err();
+        assert!(said.to_string().starts_with("item = "));
     }
 
     /// What a session refuses leaves it as it was; item 4 is not there, and the size of class 2 is held at 0.

@@ -99,7 +99,7 @@ impl Additive for Lgc {
 #[cfg(test)]
 mod tests {
     use super::super::additive_session::tests::{
-        comes_back, follows_any_changes, refuses, with_a_third_class,
+        comes_back, follows_any_changes, refuses, sources_sum_up, with_a_third_class,
     };
     use super::*;
     use crate::Label;
@@ -149,6 +149,16 @@ mod tests {
         refuses(method.session(&graph, &labels, &silent()).unwrap());
         let said = Lgc::new().mu(0.0).session(&graph, &labels, &silent());
         assert!(said.unwrap_err().to_string().starts_with("mu = 0"));
+    }
+
+    #[test]
+    fn the_parts_of_the_sources_sum_up_to_the_scores() {
+        let graph = reference::random_graph(60, 90, 3);
+        let labels = reference::random_labels(60, 3, 3);
+        let session = fine(Mass::Uniform)
+            .session(&graph, &labels, &silent())
+            .unwrap();
+        sources_sum_up(&session, false);
     }
 
     #[test]

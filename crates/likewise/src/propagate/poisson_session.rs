@@ -159,7 +159,7 @@ fn scores(known: &Known, flows: &Array2<f64>) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::additive_session::tests::{
-        comes_back, follows_any_changes, refuses, with_a_third_class,
+        comes_back, follows_any_changes, refuses, sources_sum_up, with_a_third_class,
     };
     use super::*;
     use crate::Label;
@@ -276,6 +276,13 @@ mod tests {
         assert!(said.to_string().contains("poisson-mbo"));
         let none = Poisson::new().session(&graph, &Labels::unknown(4), &silent());
         assert!(none.is_err());
+    }
+
+    #[test]
+    fn the_parts_of_the_sources_sum_up_to_the_flows() {
+        let graph = reference::random_graph(60, 90, 3);
+        let labels = reference::random_labels(60, 3, 3);
+        sources_sum_up(&fine().session(&graph, &labels, &silent()).unwrap(), true);
     }
 
     #[test]

@@ -302,10 +302,11 @@ impl<'a> Session<'a> {
         known.confidences(self.all_scores(), self.mass)
     }
 
-    /// Confidence in the pseudo-label of one item. Costs O(n). Panics where there is no such item.
-    pub fn confidence_of(&self, item: usize) -> f32 {
+    /// Confidence in the pseudo-label of these items, in their order. Costs O(n), and O(C) an item: after one label more
+    /// few items are asked for, and all would cost as much as the label. Panics where there is no such item.
+    pub fn confidence_of(&self, items: &[usize]) -> Vec<f32> {
         let known = Known::over_all(self.plain.graph, &self.labels);
-        known.confidence_of(item, self.all_scores(), self.mass)
+        known.confidence_of(items, self.all_scores(), self.mass)
     }
 
     /// Where the scores of an item come from: each labeled item with its part in them, the largest
@@ -332,20 +333,14 @@ impl<'a> Session<'a> {
     /// # Ok::<(), likewise::Error>(())
     /// ```
     pub fn sources(&self, item: usize, monitor: &Monitor) -> Result<Vec<(u32, f64)>> {
+        check_item(&self.labels, item)?;
         let graph = self.plain.graph;
-        if item >= graph.n() {
-            let rule = format!("must be below the number of items, {}", graph.n());
-            return Err(Error::parameter("item", item, &rule));
-        }
-        let component = graph.component();
-        let own = |i: usize| component[i] == component[item];
-        let labeled: Vec<usize> = (self.labels.items().iter().enumerate())
-            .filter(|&(i, label)| label.class().is_some() && own(i))
-            .map(|(i, _)| i)
-            .collect();
+        let labeled = reaching(graph, &self.labels, item);
         if labeled.is_empty() {
             return Ok(Vec::new());
         }
+        let component = graph.component();
+        let own = |i: usize| component[i] == component[item];
         monitor.start("sources of a belief", None);
         let column = match &self.mixed {
             Some(second) => (second.system).column_of(item, own, &self.solver, monitor)?,
@@ -354,9 +349,15 @@ impl<'a> Session<'a> {
         monitor.end();
         // The matrix is symmetric: its column is the row that the labels are multiplied by.
         let parts = labeled.iter().map(|&i| (i as u32, self.mu * column[i]));
-        let mut parts: Vec<(u32, f64)> = parts.collect();
-        parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-        Ok(parts)
+        Ok(largest_first(parts.collect()))
+    }
+
+    /// What the classes of an item are compared by (`C` values): its scores once the classes are put on a par. The
+    /// largest is that of the pseudo-label, where the item has no label of its own. Costs O(n C) at most. Panics where
+    /// there is no such item.
+    pub fn compared(&self, item: usize) -> Vec<f64> {
+        let known = Known::over_all(self.plain.graph, &self.labels);
+        known.compared(item, self.all_scores(), self.mass)
     }
 
     fn all_scores(&self) -> &Array2<f64> {
@@ -391,14 +392,35 @@ impl<'a> Session<'a> {
     }
 }
 
+/// Fails where there is no such item.
+pub(super) fn check_item(labels: &Labels, item: usize) -> Result<()> {
+    if item < labels.len() {
+        return Ok(());
+    }
+    let rule = format!("must be below the number of items, {}", labels.len());
+    Err(Error::parameter("item", item, &rule))
+}
+
+/// The labeled items that are connected with an item, ascending.
+pub(super) fn reaching(graph: &Graph, labels: &Labels, item: usize) -> Vec<usize> {
+    let component = graph.component();
+    (labels.items().iter().enumerate())
+        .filter(|&(i, label)| label.class().is_some() && component[i] == component[item])
+        .map(|(i, _)| i)
+        .collect()
+}
+
+/// Items by their parts, the largest first; ties: the smaller item.
+pub(super) fn largest_first(mut parts: Vec<(u32, f64)>) -> Vec<(u32, f64)> {
+    parts.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+    parts
+}
+
 /// The labels after a change of one of them.
 ///
 /// Fails where there is no such item or class, and where no known label would be left.
 pub(super) fn changed(labels: &Labels, item: usize, label: Label) -> Result<Labels> {
-    if item >= labels.len() {
-        let rule = format!("must be below the number of items, {}", labels.len());
-        return Err(Error::parameter("item", item, &rule));
-    }
+    check_item(labels, item)?;
     let mut items = labels.items().to_vec();
     items[item] = label;
     let labels = Labels::new(labels.classes().to_vec(), items)?;
@@ -608,7 +630,13 @@ mod tests {
             let far = own.iter().zip(&beliefs.confidence);
             assert!(far.fold(0.0_f32, |far, (a, b)| far.max((a - b).abs())) < 1e-6);
             assert_eq!((own[3], own[120]), (1.0, 0.0));
-            assert!((0..300).all(|i| session.confidence_of(i).to_bits() == own[i].to_bits()));
+            let all: Vec<usize> = (0..300).rev().collect();
+            let some = session.confidence_of(&all);
+            assert!(
+                all.iter()
+                    .zip(some)
+                    .all(|(&i, one)| one.to_bits() == own[i].to_bits())
+            );
         }
     }
 

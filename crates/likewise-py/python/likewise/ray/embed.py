@@ -1,4 +1,4 @@
-"""Embeds shards by a fitted model."""
+"""Embeds shards, or a folder of images, by a fitted model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _likewise
 from .._work import count, how
-from . import files, shards
+from . import files, images, shards
 from .blocks import ROWS
 from .crew import Crew
 from .shards import Shard
@@ -30,28 +30,32 @@ def embed(
     paths: Any,
     out: Any,
     *,
-    batch_rows: int = ROWS,
+    batch_rows: Optional[int] = None,
     workers: Optional[int] = None,
     threads: int = 1,
     max_retries: int = 3,
 ) -> list[str]:
-    """Embed shards of rows by a fitted model, each into a shard of its own.
+    """Embed shards of rows by a fitted model, each into a shard of its own; or a folder of images, some to a shard.
 
     A shard that is there is whole, and not made again: after the driver was killed the same call goes on.
 
-    **Not** for images: describe these first (``likewise features``), or use `likewise embed` on each machine.
+    **Not** for a folder that one machine embeds in the time that you have: `likewise embed` does it without Ray.
 
     Parameters
     ----------
     run : path, or MetricLearner
         Folder of a run, which holds its ``model.safetensors``, that file itself, or a fitted `likewise.MetricLearner`.
+        For images the folder of a run that was fitted on images; an encoder that it names must be at the same path on
+        every machine.
     paths : paths
-        Shards, as of `neighbors`; several may not have the same name.
+        Shards, as of `neighbors`; several may not have the same name. Or one folder below which there are images.
     out : path or URL
         Folder of the embeddings. Of ``.npy`` shards they are ``.npy`` (n_rows, n_components) float32; of ``.parquet``
-        shards ``.parquet`` of the columns ``id``, ``label`` and ``split``, where there are such, and ``embedding``.
-    batch_rows : int, default=65536
-        Rows that are read and embedded at a time.
+        shards ``.parquet`` of the columns ``id``, ``label`` and ``split``, where there are such, and ``embedding``. Of
+        images ``embeddings-000000.parquet`` and so on, as ``likewise embed`` writes them: ids are the paths of the images
+        in their folder.
+    batch_rows : int or None
+        Rows that are read and embedded at a time, images of a shard; None: 65,536 rows, 1,024 images.
     workers, threads, max_retries
         As of `neighbors`.
 
@@ -63,15 +67,18 @@ def embed(
     Notes
     -----
     Cost: one pass. A worker holds the model, and 8 bytes for each of the columns and the components of `batch_rows`
-    rows; a row group of a parquet file is read as a whole.
+    rows; a row group of a parquet file is read as a whole. Images are copied to the disk of the worker, those of one
+    shard at a time.
 
     Examples
     --------
     >>> likewise.ray.embed("run/", "s3://bucket/items/", "s3://bucket/embeddings/")  # doctest: +SKIP
     """
+    folder, crew = files.address(out, "out"), Crew(workers, threads, max_retries)
+    if images.is_folder(paths):
+        return images.embed(_folder(run), paths, folder, batch_rows, crew)
     model = _model(run)
-    batch_rows, folder = count(batch_rows, "batch_rows"), files.address(out, "out")
-    crew = Crew(workers, threads, max_retries)
+    batch_rows = count(ROWS if batch_rows is None else batch_rows, "batch_rows")
     columns = _likewise.Model.from_bytes(model).input_dim
     work = []
     for url in shards.listed(paths, "paths", (".npy", ".parquet")):
@@ -94,6 +101,16 @@ def embed(
     ):
         pass
     return made
+
+
+def _folder(run: Any) -> str:
+    """The folder of a run, which knows how images are read."""
+    if hasattr(run, "to_bytes"):
+        raise TypeError("run: images are embedded by the folder of a run, not by a MetricLearner")
+    url = files.address(run, "run")
+    if not files.exists(files.join(url, "config.json")):
+        raise FileNotFoundError(f"run: there is no {files.join(url, 'config.json')}")
+    return url
 
 
 def _model(run: Any) -> bytes:

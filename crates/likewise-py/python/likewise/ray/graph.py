@@ -11,7 +11,7 @@ from ..graph import Symmetrize
 from . import files
 from .blocks import collection
 from .crew import Crew
-from .neighbors import make_lists, read_lists, write_lists
+from .neighbors import make_lists, read_lists, wanted, write_lists
 from .tile import NONE, Lists
 
 RULES = ("sum", "mutual", "max", "mean")
@@ -40,13 +40,15 @@ def graph(
     *,
     gamma: float = 3.0,
     symmetrize: Symmetrize = 0.1,
+    approx: bool = False,
+    recall: float = 0.95,
     out: Any = None,
     block_rows: Optional[int] = None,
     workers: Optional[int] = None,
     threads: int = 1,
     max_retries: int = 3,
 ) -> Any:
-    """The affinity graph of `likewise.KNeighborsGraph` with ``standardize=False``, exact, in row blocks.
+    """The affinity graph of `likewise.KNeighborsGraph` with ``standardize=False``, in row blocks.
 
     Columns stay as they come: bring those of different units to one scale before.
 
@@ -64,6 +66,9 @@ def graph(
         Exponent of the cosine.
     symmetrize : {"sum", "mutual", "max", "mean"} or float, default=0.1
         What becomes of pairs of which one lists the other, as of `likewise.KNeighborsGraph`.
+    approx : bool, default=False
+    recall : float, default=0.95
+        As of `neighbors`.
     out : path or URL, or None
         Folder of the row blocks, and in ``neighbors/`` of the lists that they are made of, which may be removed later.
         What is there is not made again. None: the graph comes back.
@@ -93,7 +98,7 @@ def graph(
            [1.024 , 0.    , 0.0216],
            [0.    , 0.0216, 0.    ]], dtype=float32)
     """
-    rule = _rule(gamma, symmetrize)
+    rule, share = _rule(gamma, symmetrize), wanted(approx, recall)
     crew = Crew(workers, threads, max_retries)
     rows = collection(X, "X", block_rows, crew.workers)
     k = count(n_neighbors, "n_neighbors")
@@ -102,14 +107,15 @@ def graph(
     numbers = range(len(rows.blocks))
     folder = paths = None
     if out is None:
-        lists = make_lists(crew, rows, k, None, numbers)
+        lists = make_lists(crew, rows, k, share, None, numbers)
     else:
         folder = files.address(out, "out")
-        files.claim(folder, {**rule._asdict(), "n_neighbors": k, **rows.plan()})
+        approximate = {} if share is None else {"recall": share}
+        files.claim(folder, {**rule._asdict(), "n_neighbors": k, **approximate, **rows.plan()})
         paths = [files.join(folder, f"graph-{b:06}.npz") for b in numbers]
         if all(map(files.exists, paths)):
             return paths
-        lists = write_lists(crew, rows, k, files.join(folder, "neighbors"))
+        lists = write_lists(crew, rows, k, share, files.join(folder, "neighbors"))
     bounds = np.array([block.first for block in rows.blocks] + [rows.rows])
     arcs: dict[int, list[Any]] = {}
 

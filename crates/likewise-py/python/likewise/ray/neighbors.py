@@ -1,14 +1,15 @@
-"""Exact nearest neighbours of all items, by tiles."""
+"""Nearest neighbours of all items, by tiles."""
 
 from __future__ import annotations
 
-from typing import Any, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import numpy as np
 
-from .._work import count
+from .._work import count, number
 from . import files
 from .blocks import Collection, collection
+from .cells import Cells, cells, sweep_cells
 from .crew import Crew, ray
 from .tile import Lists, join, nearest
 
@@ -22,20 +23,21 @@ def neighbors(
     X: Any,
     k: int,
     *,
+    approx: bool = False,
+    recall: float = 0.95,
     out: Any = None,
     block_rows: Optional[int] = None,
     workers: Optional[int] = None,
     threads: int = 1,
     max_retries: int = 3,
 ) -> Union[tuple[np.ndarray, np.ndarray], list[str]]:
-    """The `k` nearest neighbours of every item by cosine: all are compared with all.
+    """The `k` nearest neighbours of every item by cosine: all are compared with all, or those that are likely near.
 
-    The lists are those of `likewise.KNeighborsGraph` with ``standardize=False``, ties by the smaller index, however the
-    rows are cut.
+    Exact lists are those of `likewise.KNeighborsGraph` with ``standardize=False``, ties by the smaller index, however the
+    rows are cut. A processor compares some 10^11 / d pairs a second, so that 10 million items of 128 columns take some 40
+    hours of one; with ``approx=True`` an item is compared with those of the cells that are nearest to it.
 
-    **Not** where n^2 is too much: a processor compares some 10^11 / d pairs a second, so that 10 million items of 128
-    columns take some 40 hours of one. There is no approximate search by tiles; on one machine
-    ``KNeighborsGraph(approx=True)`` takes 10 million items.
+    **Not** for what fits into one machine: there ``KNeighborsGraph(approx=True)`` takes 10 million items.
 
     Parameters
     ----------
@@ -45,6 +47,10 @@ def neighbors(
         ``label`` and ``split``). Items are numbered through all shards.
     k : int
         Neighbours of an item, below n_samples.
+    approx : bool, default=False
+        Compare an item with those of some cells alone.
+    recall : float, default=0.95
+        With `approx`: share of the true neighbours, measured on some items, that the cells which are asked must hold.
     out : path or URL, or None
         Folder that the lists are written into, a file a block; one that is there is not made again. None: they come
         back as arrays.
@@ -71,7 +77,8 @@ def neighbors(
     Cost: 2 n^2 d operations. The rows go into Ray's store once, 4 n d bytes over the cluster. A worker holds two blocks
     in the store of its machine, which its neighbours there share, and of its own one more (4 b d bytes, b the
     `block_rows`), lists of 40 b (k + 8) bytes, 64 MiB, and 32 MiB a thread: some 300 MiB with b = 65,536, d = 128 and
-    k = 50. Each block is moved to each machine once for every 16 tiles of a row of tiles at most.
+    k = 50. Each block is moved to each machine once for every 16 tiles of a row of tiles at most. With `approx`
+    there are 4 sqrt(n) cells, and a worker holds the numbers of those that its rows ask, 20 bytes each.
 
     Examples
     --------
@@ -80,36 +87,57 @@ def neighbors(
     >>> ids.ravel()
     array([1, 0, 1])
     """
+    share = wanted(approx, recall)
     crew = Crew(workers, threads, max_retries)
     rows = collection(X, "X", block_rows, crew.workers)
     k = count(k, "k")
     if k >= rows.rows:
         raise ValueError(f"k = {k}: must be below the number of items, n = {rows.rows}")
     if out is not None:
-        return write_lists(crew, rows, k, files.address(out, "out"))
-    lists = make_lists(crew, rows, k, None, range(len(rows.blocks)))
+        return write_lists(crew, rows, k, share, files.address(out, "out"))
+    lists = make_lists(crew, rows, k, share, None, range(len(rows.blocks)))
     found = [crew.get(one) for one in lists]
     return np.concatenate([one.ids for one in found]), np.concatenate(
         [one.similarities for one in found]
     )
 
 
-def write_lists(crew: Crew, rows: Collection, k: int, folder: str) -> list[str]:
+def wanted(approx: Any, recall: Any) -> Optional[float]:
+    """The share of the true neighbours that is wanted; None: all of them."""
+    if not isinstance(approx, (bool, np.bool_)):
+        raise TypeError(f"approx = {approx!r}: must be True or False")
+    if not 0 < number(recall, "recall") <= 1:
+        raise ValueError(f"recall = {recall}: must be above 0 and at most 1")
+    return float(recall) if approx else None
+
+
+def write_lists(
+    crew: Crew, rows: Collection, k: int, recall: Optional[float], folder: str
+) -> list[str]:
     """The lists of each block in a file of its own; what is there is not made again."""
-    files.claim(folder, {"k": k, **rows.plan()})
+    approximate = {} if recall is None else {"recall": recall}
+    files.claim(folder, {"k": k, **approximate, **rows.plan()})
     paths = [files.join(folder, f"neighbors-{b:06}.npz") for b in range(len(rows.blocks))]
     missing = [b for b, path in enumerate(paths) if not files.exists(path)]
     if missing:
-        make_lists(crew, rows, k, paths, missing)
+        make_lists(crew, rows, k, recall, paths, missing)
     return paths
 
 
 def make_lists(
-    crew: Crew, rows: Collection, k: int, paths: Optional[list[str]], blocks: Any
+    crew: Crew,
+    rows: Collection,
+    k: int,
+    recall: Optional[float],
+    paths: Optional[list[str]],
+    blocks: Any,
 ) -> list[Any]:
-    """The lists of these blocks, in Ray's store; with `paths` in their files."""
+    """The lists of these blocks, in Ray's store; with `paths` in their files. Where a `recall` is wanted, by cells."""
     refs = rows.unit_rows(crew)
-    columns = list(zip((block.first for block in rows.blocks), refs))
+    firsts = [block.first for block in rows.blocks]
+    dealt = None if recall is None else cells(crew, rows, refs, k, recall)
+    columns: list[Any] = list(zip(firsts, refs) if dealt is None else zip(firsts, refs, dealt.own))
+    task = _task(crew, k, dealt)
     # So many parts of a row of tiles that all workers have some.
     parts = max(-(-len(columns) // TILES), -(-crew.workers // max(1, len(blocks))))
     parts = min(parts, len(columns))
@@ -118,7 +146,7 @@ def make_lists(
 
     def submit(b: int) -> Any:
         lists = [
-            crew.submit(sweep, refs[b], rows.blocks[b].first, columns[at : at + step], k, crew.threads)
+            task(refs[b], firsts[b], columns[at : at + step])
             for at in range(0, len(columns), step)
         ]
         while len(lists) > JOINED:
@@ -133,6 +161,16 @@ def make_lists(
     for _ in crew.each(submit, blocks, max(1, crew.workers // parts)):
         pass
     return [results[b] for b in blocks]
+
+
+def _task(crew: Crew, k: int, dealt: Optional[Cells]) -> Callable[[Any, int, list[Any]], Any]:
+    """What begins a block of rows against several blocks of columns."""
+    if dealt is None:
+        return lambda rows, first, columns: crew.submit(sweep, rows, first, columns, k, crew.threads)
+    centres = crew.put(dealt.centres)
+    return lambda rows, first, columns: crew.submit(
+        sweep_cells, rows, first, columns, k, centres, dealt.asked
+    )
 
 
 def sweep(

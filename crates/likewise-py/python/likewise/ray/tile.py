@@ -84,7 +84,7 @@ def join(k: int, *lists: Lists) -> Lists:
     """The best `k` of lists of the same rows and different columns."""
     ids = np.concatenate([one.ids for one in lists], axis=1)
     similarities = np.concatenate([one.similarities for one in lists], axis=1)
-    return _best(k, ids, similarities)
+    return best_of(k, ids, similarities)
 
 
 def _candidates(
@@ -107,7 +107,7 @@ def _candidates(
     row, place = np.nonzero(wanted)
     exact = np.full(ids.shape, -np.inf, np.float32)
     exact[row, place] = cosines(queries, items, row, ids[row, place])
-    best = _best(k, np.where(wanted, ids, NONE), exact)
+    best = best_of(k, np.where(wanted, ids, NONE), exact)
     bar = np.maximum(floor, best.similarities[:, -1])
     return best, (last < bar - width) | (proposed == len(items))
 
@@ -133,7 +133,8 @@ def cosines(
     return out
 
 
-def _best(k: int, ids: np.ndarray, similarities: np.ndarray) -> Lists:
+def best_of(k: int, ids: np.ndarray, similarities: np.ndarray) -> Lists:
+    """The best `k` of each row, by cosine descending, then index ascending."""
     order = np.lexsort((ids, -similarities), axis=-1)[:, :k]
     best = Lists(
         np.take_along_axis(ids, order, axis=1), np.take_along_axis(similarities, order, axis=1)

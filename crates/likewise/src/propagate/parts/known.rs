@@ -459,11 +459,27 @@ impl<'a> Known<'a> {
         })
     }
 
-    /// That of node `i` alone.
-    pub(crate) fn confidence_of(&self, i: usize, scores: &Array2<f64>, mass: Mass) -> f32 {
+    /// Those of some nodes alone.
+    pub(crate) fn confidence_of(
+        &self,
+        nodes: &[usize],
+        scores: &Array2<f64>,
+        mass: Mass,
+    ) -> Vec<f32> {
         let factors = self.factors_of(scores, mass);
         let labeled = self.labeled_classes();
-        self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled)
+        let of =
+            |&i: &usize| self.confidence(i, scores.row(i), factors.row(self.part(i)), &labeled);
+        nodes.iter().map(of).collect()
+    }
+
+    /// What the classes of node `i` are compared by, of scores that are not normalised yet.
+    pub(crate) fn compared(&self, i: usize, scores: &Array2<f64>, mass: Mass) -> Vec<f64> {
+        let factors = self.factors_of(scores, mass);
+        let factors = factors.row(self.part(i));
+        (scores.row(i).iter().zip(factors))
+            .map(|(score, factor)| score * factor)
+            .collect()
     }
 
     fn labeled_classes(&self) -> Vec<usize> {

@@ -1,0 +1,128 @@
+"""Embeds a folder of images by a fitted run, some of them at a time."""
+
+from __future__ import annotations
+
+import functools
+import os
+import subprocess
+import sys
+import tempfile
+from typing import Any, NamedTuple, Optional
+
+from .._work import count
+from . import files
+from .crew import Crew
+
+#: What the command reads as images.
+KINDS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+#: Images of a task: what is lost with a worker.
+IMAGES = 1024
+#: What of a run is not needed to embed by it, and may be large.
+LEFT = ("embeddings.npy", "beliefs.npz", "graph", "models", "checkpoints")
+
+
+class Batch(NamedTuple):
+    """Some images of a folder, and where their embeddings go."""
+
+    folder: str
+    names: list[str]
+    path: str
+
+
+def is_folder(source: Any) -> bool:
+    """Whether this names a folder that holds images."""
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    system, path = files.system(files.address(source, "paths"))
+    if not system.isdir(path):
+        return False
+    return any(_is_image(name) for name in system.find(path))
+
+
+def embed(
+    run: str,
+    source: Any,
+    folder: str,
+    batch_rows: Optional[int],
+    crew: Crew,
+) -> list[str]:
+    """The images below a folder, in shards of `batch_rows`, each as ``likewise embed`` writes it."""
+    url = files.address(source, "paths")
+    system, path = files.system(url)
+    root = path.rstrip("/") + "/"
+    names = sorted(name[len(root) :] for name in map(str, system.find(path)) if _is_image(name))
+    step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
+    batches = [
+        Batch(url, names[at : at + step], files.join(folder, f"embeddings-{at // step:06}.parquet"))
+        for at in range(0, len(names), step)
+    ]
+    files.claim(folder, {"run": _digest(run), "images_of": url, "names": _words(names), "batch_rows": step})
+    missing = (batch for batch in batches if not files.exists(batch.path))
+    for _ in crew.each(lambda batch: crew.submit(embed_batch, run, batch, crew.threads), missing):
+        pass
+    return [batch.path for batch in batches]
+
+
+def embed_batch(run: str, batch: Batch, threads: int) -> int:
+    """Embeds some images, which lie on the disk of this machine for so long.
+
+    Raises
+    ------
+    ValueError
+        With the words of the command, where it fails.
+    """
+    system, path = files.system(batch.folder)
+    with tempfile.TemporaryDirectory() as own:
+        images, out = os.path.join(own, "images"), os.path.join(own, "out.parquet")
+        for name in batch.names:
+            to = os.path.join(images, name)
+            os.makedirs(os.path.dirname(to), exist_ok=True)
+            system.get_file(f"{path.rstrip('/')}/{name}", to)
+        words = ["embed", _here(run), images, "-o", out, "--threads", str(threads), "--quiet"]
+        done = subprocess.run([sys.executable, "-m", "likewise", *words], capture_output=True, text=True)
+        if done.returncode:
+            raise ValueError(done.stderr.strip().replace(images, batch.folder) or f"ended with {done.returncode}")
+        with open(out, "rb") as made:
+            content = made.read()
+    files.write(batch.path, lambda file: file.write(content))
+    return len(batch.names)
+
+
+@functools.lru_cache(maxsize=1)
+def _here(run: str) -> str:
+    """The folder of the run on this machine; of a URL it is fetched once a worker."""
+    system, path = files.system(run)
+    if "file" in ((system.protocol,) if isinstance(system.protocol, str) else system.protocol):
+        return path
+    own = tempfile.mkdtemp(prefix="likewise-run-")
+    root = path.rstrip("/") + "/"
+    for found in map(str, system.find(path)):
+        name = found[len(root) :]
+        if name.split("/", 1)[0] in LEFT:
+            continue
+        to = os.path.join(own, name)
+        os.makedirs(os.path.dirname(to), exist_ok=True)
+        system.get_file(found, to)
+    return own
+
+
+def _is_image(name: Any) -> bool:
+    return str(name).lower().endswith(KINDS) and not str(name).rsplit("/", 1)[-1].startswith(".")
+
+
+def _digest(run: str) -> str:
+    """What tells the model of a run from others."""
+    import hashlib
+
+    system, path = files.system(run)
+    whole = hashlib.sha256()
+    for name in ("config.json", "model.safetensors"):
+        with system.open(f"{path.rstrip('/')}/{name}", "rb") as file:
+            whole.update(file.read())
+    return whole.hexdigest()
+
+
+def _words(names: list[str]) -> str:
+    import hashlib
+
+    return hashlib.sha256("\n".join(names).encode()).hexdigest()
