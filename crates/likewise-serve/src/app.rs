@@ -22,6 +22,8 @@ use crate::refits::Refits;
 const AT_ONCE: usize = 64;
 /// Images that are decoded at once; others wait. One of the largest takes 350 MB for so long.
 const IMAGES: usize = 1;
+/// Pictures of items that are decoded at once, beside these: a page asks for dozens.
+const PICTURES: usize = 2;
 
 /// What all requests share.
 pub(crate) struct App {
@@ -40,6 +42,8 @@ pub(crate) struct App {
     working: Arc<Semaphore>,
     /// Places for images that ask: each takes much memory while it is decoded.
     images: Arc<Semaphore>,
+    /// Places for pictures of items.
+    pictures: Arc<Semaphore>,
     /// Held by whoever changes which run is at the top of the folder.
     pub(crate) changing: tokio::sync::Mutex<()>,
 }
@@ -69,6 +73,7 @@ impl App {
             at_once: Semaphore::new(AT_ONCE),
             working: Arc::new(Semaphore::new(AT_ONCE)),
             images: Arc::new(Semaphore::new(IMAGES)),
+            pictures: Arc::new(Semaphore::new(PICTURES)),
             changing: tokio::sync::Mutex::new(()),
         }
     }
@@ -129,10 +134,14 @@ impl App {
         done.map_err(|_| Problem::internal("the work on this request failed"))?
     }
 
-    /// A place to decode an image in; waits for it.
+    /// A place to decode an image that asks in; waits for it.
     pub(crate) async fn place_of_image(&self) -> Answered<OwnedSemaphorePermit> {
-        let place = self.images.clone().acquire_owned().await;
-        place.map_err(|_| Problem::busy())
+        place(&self.images).await
+    }
+
+    /// A place to decode the picture of an item in; waits for it.
+    pub(crate) async fn place_of_picture(&self) -> Answered<OwnedSemaphorePermit> {
+        place(&self.pictures).await
     }
 
     /// Means for the work on a request, which ends when the server does.
@@ -143,4 +152,9 @@ impl App {
     pub(crate) fn monitor(&self) -> &Monitor {
         &self.means.monitor
     }
+}
+
+async fn place(of: &Arc<Semaphore>) -> Answered<OwnedSemaphorePermit> {
+    let place = of.clone().acquire_owned().await;
+    place.map_err(|_| Problem::busy())
 }

@@ -17,6 +17,7 @@
     reason = "fields are named as in the JSON that programs read"
 )]
 
+mod advice;
 mod answer;
 mod app;
 mod command;

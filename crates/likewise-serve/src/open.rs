@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
-use likewise::{ErrorKind, Graph, Label, Monitor, Similarity};
+use likewise::{Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
 use likewise_study::advise;
 use likewise_study::live::{self, Compared, Current, Items, Plane, Shown};
@@ -17,10 +17,11 @@ use likewise_study::stages::Stages;
 use likewise_study::{Device, Environment, Model, Result, suspects};
 use ndarray::{Array2, ArrayView2};
 
+use crate::advice::LastCurve;
 use crate::problem::{Answered, Problem};
 
-/// Most pixels of an image that asks. A file says little of how many it has: 400 kB unpack to 400 MB.
-const PIXELS: u64 = 40_000_000;
+/// Most pixels of an image that asks, or is shown. A file says little of how many it has: 400 kB unpack to 400 MB.
+pub(crate) const PIXELS: u64 = 40_000_000;
 
 /// What requests are worked on with.
 pub(crate) struct Means {
@@ -89,7 +90,7 @@ pub(crate) enum Of {
 
 /// What answers searches: of the run, or of an earlier model.
 pub(crate) struct Engine {
-    run: RunFolder,
+    pub(crate) run: RunFolder,
     model: Model,
     pub(crate) searched: Searched,
 }
@@ -102,6 +103,8 @@ pub(crate) struct One {
     pub(crate) graph: Graph,
     /// Which items may be asked for.
     askable: Vec<bool>,
+    /// What its labels are worth, once somebody has asked for it.
+    pub(crate) curve: LastCurve,
 }
 
 /// The number of the next run that is opened.
@@ -150,6 +153,7 @@ impl Open {
                 before: Mutex::default(),
                 graph,
                 askable,
+                curve: LastCurve::default(),
             })),
             config,
             record,
@@ -274,17 +278,12 @@ impl Earlier {
 
 impl One {
     /// The items before anything was learned; the first who asks reads them, others wait for that.
-    pub(crate) fn before(&self, means: &Means) -> Answered<Arc<Before>> {
+    pub(crate) fn before(&self, means: &Means) -> Result<Arc<Before>> {
         let mut before = self.before.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(before) = &*before {
             return Ok(before.clone());
         }
-        let read =
-            Before::of(&self.engine.run, &means.environment()).map_err(|e| match e.kind() {
-                ErrorKind::Memory | ErrorKind::Cancelled => Problem::from(e),
-                _ => Problem::conflict(e.to_string()),
-            })?;
-        let read = Arc::new(read);
+        let read = Arc::new(Before::of(&self.engine.run, &means.environment())?);
         *before = Some(read.clone());
         Ok(read)
     }

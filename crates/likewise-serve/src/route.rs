@@ -1,5 +1,6 @@
 //! What can be asked: one file a kind of thing.
 
+mod advise;
 mod classes;
 mod items;
 mod labels;
@@ -137,7 +138,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .routes(routes!(labels::csv))
         .routes(routes!(classes::classes, classes::change))
         .routes(routes!(queue::queue))
-        .routes(routes!(queue::advise))
+        .routes(routes!(advise::advise))
         .routes(routes!(models::refit_state, models::refit))
         .routes(routes!(models::cancel))
         .routes(routes!(models::models))

@@ -8,28 +8,23 @@ mod shown;
 
 use std::path::Path;
 
-use likewise::advise::curve::{Curve, Measure, Point};
+use likewise::advise::curve::Point;
 use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
 use likewise::advise::shares::shares;
 use likewise::advise::temperature::Temperature;
 use likewise::advise::threshold::{Finder, Threshold};
-use likewise::distance::Metric;
 use likewise::eval::bootstrap::Estimate as Interval;
-use likewise::{Embedding, ErrorKind, Graph, Label, Labels};
+use likewise::{Graph, Label};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-use self::shown::Shown;
-pub use self::shown::askable;
+pub use self::shown::{Shown, Told, askable};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::query::Before;
 use crate::run_folder::RunFolder;
 use crate::{Result, live, run_graph};
-
-/// Items up to which the curve is drawn five times; beyond, twice.
-const FIVE_TIMES: usize = 50_000;
 
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -142,24 +137,23 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     }
     estimate(run, at)?.check(at.max_memory)?;
     // What was labeled on its page since is not asked for again.
-    let (labeled, _) = live::since(run.root(), run.items()?, at.monitor)?;
+    let (labeled, given) = live::since(run.root(), run.items()?, at.monitor)?;
     let shown = Shown::of(run, &labeled)?;
     drop(labeled);
     let mut notes = shown.notes.clone();
-    let measured = match measure(run, &shown.labels, wanted.seed, at) {
-        Ok(Some(curve)) => {
+    if given > 0 {
+        notes.push(format!("{SINCE}: {given}. {BELIEVED}"));
+    }
+    let start = || Before::of(run, at)?.whitened_items();
+    let measured = match shown.curve(start, wanted.seed, at.monitor)? {
+        Ok(curve) => {
             notes.push(ON_THE_START.to_owned());
             Some(curve)
         }
-        Ok(None) => {
-            notes.push(format!("{UNTOLD}: two classes need three labels"));
+        Err(why) => {
+            notes.push(why);
             None
         }
-        Err(e) if e.kind() == ErrorKind::Data => {
-            notes.push(format!("{UNTOLD}: {e}"));
-            None
-        }
-        Err(e) => return Err(e),
     };
     let temperature = match &measured {
         Some(curve) => Temperature::fit(&curve.held_out)?,
@@ -168,7 +162,7 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     // Only now, so that not both are in memory.
     let (items, embeddings) = run_graph::read(run)?;
     let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
-    let curve = measured.map(|curve| worth(&curve, shown.labels.n_known(), wanted.budget));
+    let curve = measured.map(|curve| shown.worth(&curve, wanted.budget));
     let open = shown.askable.iter().zip(shown.labels.items());
     let open = open.filter(|&(&askable, &label)| askable && label == Label::Unknown);
     let open = open.count();
@@ -193,8 +187,8 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         ));
     }
     let strategy = wanted.strategy.resolved();
-    let embedding = Embedding::new(embeddings, &run.similarity()?);
-    let threshold = match shown.threshold(&finder, &embedding, at) {
+    let similarity = run.similarity()?;
+    let threshold = match shown.threshold(&finder, embeddings.view(), &similarity, at.monitor) {
         Ok(threshold) => Some(threshold),
         Err(why) => {
             at.monitor.check()?;
@@ -215,43 +209,21 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
 }
 
 /// What must be said of the curve.
-const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
-                            beliefs are often better. Of 135 such curves on public sets the interval held the true share \
-                            in 111, the true gain in 73";
-/// What is said where there is no curve.
-const UNTOLD: &str = "what more labels are worth cannot be told";
+pub const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
+                                beliefs are often better. Of 135 such curves on public sets the interval held the true share \
+                                in 111, the true gain in 73";
+
+/// What must be said of labels that were given on the page of a run.
+const SINCE: &str = "labels that were given on the page of the run since its fit, and count here";
+/// What must be said of beliefs beside those of the page.
+const BELIEVED: &str = "What is believed is what all labels say over the graph of the embedding; the page keeps to \
+                        the belief of the fit where those given since do not change it";
 
 /// What [`advise`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
     let (n, d) = (run.record()?.items as f64, run.config()?.dimensions as f64);
     // The features as they are read, powered, whitened and searched.
     Ok(run_graph::estimate(run, at)?.stage(28.0 * n * d, 0.0))
-}
-
-/// On the whitened features, label-free: an embedding has learned from the very labels that a curve keeps
-/// back, and nearly all of them would be believed rightly there.
-///
-/// Fails where the data of the run have gone or changed, and when cancelled.
-fn measure(run: &RunFolder, labels: &Labels, seed: u64, at: &Environment) -> Result<Option<Curve>> {
-    let start = Before::of(run, at)?.whitened_items()?;
-    let graph = run_graph::of_rows(start.view(), Metric::Cosine, seed, at.monitor)?;
-    let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
-    let measure = Measure::new().repeats(repeats).seed(seed);
-    measure.measure(&graph, labels, at.monitor)
-}
-
-fn worth(curve: &Curve, labels: usize, budget: usize) -> Worth {
-    let point = |labels: usize| Point {
-        labels,
-        right: curve.at(labels),
-    };
-    Worth {
-        now: point(labels),
-        then: point(labels + budget),
-        gain: curve.gain(labels, labels + budget),
-        tested: curve.tested,
-        points: curve.points.clone(),
-    }
 }
 
 /// A run that is asked what to label next.

@@ -222,8 +222,9 @@ fn learned_apart(which: &str, config: &Config) -> Result<()> {
     let protocol = &config.protocol;
     if protocol.split == SplitKind::Folds || protocol.refits() {
         return Err(failed(format!(
-            "the {which} run has kept no labels apart for a test, so that none are left to compare by; fit both \
-             with `split item`"
+            "the {which} run has kept no labels apart for a test, so that none are left to compare by: fit both \
+             anew with `split item`, on the same labels. What each model is worth by rounds that kept labels back \
+             stands in its report, and what more labels are worth is told by `likewise advise`"
         )));
     }
     Ok(())

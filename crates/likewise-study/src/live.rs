@@ -472,20 +472,56 @@ impl<'g> Live<'g> {
         self.session = begun.unwrap_or_default();
     }
 
-    /// The classes of the run by the names that they have now.
-    fn renamed(&self) -> Vec<&str> {
-        let mut names: Vec<&str> = self.origin.iter().map(String::as_str).collect();
-        for entry in self.journal.standing() {
+    /// What the classes of the run are among those of now; none for one that is gone.
+    ///
+    /// A fit that learned from the journal has its newer names. Where one of these is taken back since, the class
+    /// goes on under its older name.
+    fn of_origin(&self, labeled: &Labeled) -> Vec<Option<u32>> {
+        let all: Vec<&Entry> = self.journal.entries().iter().filter(renames).collect();
+        let standing: Vec<&Entry> = self.journal.standing().filter(renames).collect();
+        let each = self.origin.iter().map(|class| {
+            let now = labeled.class(self.onward(&standing, class, class));
+            let older = || self.onward(&standing, class, self.backward(&all, class));
+            now.or_else(|| labeled.class(older()))
+        });
+        each.collect()
+    }
+
+    /// The name that a class of the run has after these changes, if it had `name` before them.
+    fn onward<'a>(&self, changes: &[&'a Entry], class: &str, mut name: &'a str) -> &'a str {
+        for entry in changes {
             let (What::RenameClass { from, to } | What::MergeClass { from, into: to }) =
                 &entry.what
             else {
                 continue;
             };
-            for name in names.iter_mut().filter(|name| *name == from) {
-                *name = to;
+            if name == from && !self.is_other(entry, class) {
+                name = to;
             }
         }
-        names
+        name
+    }
+
+    /// The name that a class of the run had before all changes of its name that the fit knew.
+    fn backward<'a>(&self, changes: &[&'a Entry], class: &'a str) -> &'a str {
+        let mut name = class;
+        for entry in changes.iter().rev() {
+            if let What::RenameClass { from, to } = &entry.what
+                && name == to
+                && !self.is_other(entry, class)
+            {
+                name = from;
+            }
+        }
+        name
+    }
+
+    /// Whether an entry changed the labels of another class of the run than this.
+    fn is_other(&self, entry: &Entry, class: &str) -> bool {
+        let own = entry.items.iter().filter_map(|change| self.row(change));
+        let mut own = own.filter_map(|row| self.items.rows[row as usize].label.as_deref());
+        let first = own.next();
+        first.is_some_and(|first| first != class) && own.all(|label| label != class)
     }
 
     /// What is to be shown by the labels as they are now.
@@ -493,13 +529,7 @@ impl<'g> Live<'g> {
         let n = self.graph.n();
         let nothing = vec![None; n];
         let class = (self.session.as_ref()).map_or(&*nothing, Following::pseudo_label);
-        let classes: HashMap<&str, u32> = (shown.labeled().classes().iter())
-            .map(String::as_str)
-            .zip(0..)
-            .collect();
-        let of_origin: Vec<Option<u32>> = (self.renamed().iter())
-            .map(|name| classes.get(name).copied())
-            .collect();
+        let of_origin = self.of_origin(shown.labeled());
         let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
         let has_label = |row: usize| shown.labeled().labels()[row].class().is_some();
         let mut by_labels = Vec::new();
@@ -578,6 +608,14 @@ fn replayed(
     let first = own.before(entries, by_id);
     let labeled = first.after(journal::standing(entries), by_id);
     Ok((first, labeled))
+}
+
+/// Whether an entry gives a class another name, be it that of another class.
+fn renames(entry: &&Entry) -> bool {
+    matches!(
+        entry.what,
+        What::RenameClass { .. } | What::MergeClass { .. }
+    )
 }
 
 /// How many items have a label by these entries of a journal, and are none of these.

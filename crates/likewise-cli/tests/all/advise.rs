@@ -7,6 +7,7 @@ use std::fs;
 use likewise::{Collection, Label, Monitor};
 use likewise_io::ReadOptions;
 use likewise_io::items::ItemRow;
+use likewise_study::journal::{Change, Journal, What};
 use serde_json::Value;
 
 use crate::bad_input::Scene;
@@ -199,6 +200,24 @@ fn hidden_labels_are_not_looked_at_and_the_test_part_makes_the_threshold() {
         notes.contains("hid labels") && notes.contains("fewer than the 500"),
         "{notes}"
     );
+    // What somebody gives on its page is hidden no longer.
+    let given = &next[0]["id"];
+    let change = Change {
+        id: given.as_str().unwrap().to_owned(),
+        old: None,
+        new: rows
+            .iter()
+            .find(|row| row.id == *given)
+            .unwrap()
+            .label
+            .clone(),
+    };
+    let mut journal = Journal::open(&scene.path("run")).unwrap().0;
+    journal.append(None, What::Label, vec![change]).unwrap();
+    drop(journal);
+    let since = json(&scene, "advise run --budget 500");
+    assert_eq!(since["labels"], fitted as u64 + 1);
+    assert_eq!(since["next"].as_array().unwrap().len(), next.len() - 1);
     let strict = json(&scene, "advise run --budget 1 --precision 0.95");
     let similarity = |advice: &Value| advice["threshold"]["similarity"].as_f64();
     assert!(similarity(&strict).is_none_or(|s| Some(s) > similarity(&advice)));
@@ -391,7 +410,11 @@ fn runs_that_cannot_be_compared_are_refused_with_what_differs() {
     said(
         "compare a whole",
         1,
-        &["second run has kept no labels apart", "--split item"],
+        &[
+            "second run has kept no labels apart",
+            "--split item, on the same labels",
+            "`likewise advise`",
+        ],
     );
     said("compare a seed", 2, &["seed: 0 and 5"]);
     said("compare a few", 2, &["labels a class: all and 3"]);

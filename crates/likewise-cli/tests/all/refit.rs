@@ -141,9 +141,15 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     assert_eq!(found["since"], 1, "{found}");
     let before = scene.json("advise run --budget 5");
     let known = before["labels"].as_u64().unwrap();
+    let counted = "given on the page of the run since its fit, and count here: 1.";
+    assert!(before["notes"].to_string().contains(counted), "{before}");
     fs::rename(run.join("labels.jsonl"), scene.path("aside.jsonl")).unwrap();
     let without = scene.json("advise run --budget 5");
     assert_eq!(without["labels"].as_u64().unwrap() + 1, known, "{without}");
+    assert!(
+        !without["notes"].to_string().contains("on the page"),
+        "{without}"
+    );
     assert_eq!(scene.json("suspects run")["since"], 0);
     fs::rename(scene.path("aside.jsonl"), run.join("labels.jsonl")).unwrap();
     scene.text("one.csv", &format!("id,label\nd12,{}\n", class(&x, 12)));

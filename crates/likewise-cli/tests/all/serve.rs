@@ -316,6 +316,10 @@ fn an_image_of_too_many_pixels_is_refused_before_it_is_unpacked() {
     assert!(said.contains(why), "{said}");
     let said = send(600);
     assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    // Nor is an item shown by one.
+    std::fs::write(scene.path().join("photos/red/04.png"), black(6_400)).unwrap();
+    let (status, said) = served.try_ask("GET /items/red%2F04.png/image", "").unwrap();
+    assert_eq!(status, 404, "{said}");
 }
 
 /// The lines of curl of the page, each with the answer that stands behind its block.

@@ -19,7 +19,7 @@ export class Refusal extends Error {
 }
 
 /** Asks; `body` makes it a POST of JSON, or of the bytes where it is a `Blob`. */
-export async function ask(path, { body, signal, patience = PATIENCE } = {}) {
+export async function ask(path, { body, signal, patience = PATIENCE, times = TRIES } = {}) {
   const late = AbortSignal.timeout(patience);
   const request = { signal: signal ? AbortSignal.any([signal, late]) : late, headers: {}, credentials: 'same-origin' };
   if (body instanceof Blob) {
@@ -33,7 +33,7 @@ export async function ask(path, { body, signal, patience = PATIENCE } = {}) {
   try {
     for (let tries = 1; ; tries += 1) {
       answer = await fetch(path, request);
-      if (answer.status !== 503 || tries === TRIES) break;
+      if (answer.status !== 503 || tries >= times) break;
       await new Promise((resolve) => { setTimeout(resolve, BUSY); });
     }
     if (answer.ok && answer.headers.get('Content-Type')?.startsWith('application/json')) return await answer.json();

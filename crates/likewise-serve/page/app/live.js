@@ -59,7 +59,8 @@ function lose() {
 async function feel() {
   const line = source;
   try {
-    const { sequence } = await ask('healthz', { patience: PULSE / 2 });
+    // What it says of itself is no sign that it is busy.
+    const { sequence } = await ask('healthz', { patience: PULSE / 2, times: 1 });
     unwell(null);
     if (line === source && sequence > store.run.sequence) { store.run.sequence = sequence; tell('anew'); }
   } catch (error) {

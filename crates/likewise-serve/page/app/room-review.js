@@ -11,6 +11,7 @@ import { disc, meter, sureWords, verdict } from './sign.js';
 import { given, keep, kept, labeled, learn, store, when, whole } from './store.js';
 import { picture, tile } from './tile.js';
 import { say } from './words.js';
+import { worth } from './worth.js';
 
 /** What can be reviewed: name on the server, words, what it is, and what is said where nothing is left. */
 const KINDS = [
@@ -37,7 +38,7 @@ export function review(open) {
   const stage = element('div', { class: 'stage' });
   const followed = element('div', { class: 'followed' });
   const made = element('section', { class: 'room review', 'aria-label': 'Review' },
-    element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), about, element('div', { class: 'bench' }, stage, followed));
+    element('div', { class: 'head' }, kinds, element('div', { class: 'grow' }), goal), element('div', { class: 'under' }, about, worth()), element('div', { class: 'bench' }, stage, followed));
   let kind = kept('kind', FIRST);
   let queue = new Queue(kind);
   let current = null;

@@ -31,7 +31,7 @@ export function tile(item, { extra = '', open, badge = null, edge = 160 } = {}) 
   const facts = element('span', { class: 'facts' });
   const made = element('button', { type: 'button', class: 'tile', 'data-item': item.id, title: item.id, onclick: () => open?.(item.id) },
     element('span', { class: 'unseen' }, `${item.id}: `), picture(item, edge), facts);
-  if (badge) made.append(element('span', { class: 'badge' }, badge));
+  if (badge) made.querySelector('.picture').prepend(element('span', { class: 'badge' }, badge));
   const show = () => {
     const now = store.items.get(item.id);
     const { name, believed } = verdict(now);

@@ -110,7 +110,7 @@ pub(crate) struct Edge {
     edge: Option<usize>,
 }
 
-/// The picture of an item, where its data are images that are still there.
+/// The picture of an item, where its data are images that are still there, of 40 million pixels at most.
 #[utoipa::path(get, path = "/items/{id}/image", params(("id" = String, Path), Edge), responses((status = 200, body = Vec<u8>, content_type = "image/png"), (status = 404, body = Problem)))]
 pub(crate) async fn image(
     State(app): State<Arc<App>>,
@@ -139,7 +139,10 @@ pub(crate) async fn image(
     {
         return Ok((StatusCode::NOT_MODIFIED, head).into_response());
     }
+    let place = app.place_of_picture().await?;
     let small = app.work(move |_, open| {
+        // Held until it is decoded, also where nobody waits any more.
+        let _place = place;
         let missing = || Problem::missing("the items of this run have no pictures");
         picture::small(open.photos.as_ref().ok_or_else(missing)?, &id, edge)
     });

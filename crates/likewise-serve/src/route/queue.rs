@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use likewise::Label;
-use likewise::advise::next::Strategy;
-use likewise_study::live::{self, BATCH, Kind, Queued};
+use likewise_study::live::{self, Kind, Queued};
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{Object, ObjectBuilder, Type};
 use utoipa::{IntoParams, ToSchema};
@@ -91,7 +89,7 @@ pub(crate) async fn queue(
     app.work(work).await.map(Json)
 }
 
-fn items<'a>(
+pub(super) fn items<'a>(
     open: &Open,
     queued: impl Iterator<Item = &'a Queued> + Clone,
 ) -> Answered<Vec<QueuedItem>> {
@@ -106,12 +104,12 @@ fn items<'a>(
     Ok(each.collect())
 }
 
-fn one_view(open: &Open) -> Answered<&One> {
+pub(super) fn one_view(open: &Open) -> Answered<&One> {
     (open.one_view()).ok_or_else(|| Problem::conflict("a run across views has no queue"))
 }
 
 /// A queue by the labels as they are now.
-fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)> {
+pub(super) fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)> {
     let one = one_view(open)?;
     app.queues.found(
         kind,
@@ -129,60 +127,4 @@ fn found(app: &App, open: &Open, kind: Kind) -> Answered<(u64, Arc<Vec<Queued>>)
             Ok(live::queue(kind, &shown, &by, &quiet)?)
         },
     )
-}
-
-/// How many labels somebody would give.
-#[derive(Debug, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct Budget {
-    /// Labels, 50 if not said.
-    budget: Option<usize>,
-}
-
-/// What to label next.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Advice {
-    budget: usize,
-    /// How they were chosen.
-    method: &'static str,
-    sequence: u64,
-    labeled: usize,
-    /// Items without a label that may be asked for.
-    unlabeled: usize,
-    /// The best first.
-    items: Vec<QueuedItem>,
-}
-
-/// What to label next.
-#[utoipa::path(get, path = "/advise", params(Budget), responses((status = 200, body = Advice), (status = 400, body = Problem), (status = 409, body = Problem)))]
-pub(crate) async fn advise(
-    State(app): State<Arc<App>>,
-    Asked(Budget { budget }): Asked<Budget>,
-) -> Answered<Json<Advice>> {
-    let budget = budget.unwrap_or(50);
-    if !(1..=BATCH).contains(&budget) {
-        return Err(Problem::bad(format!(
-            "budget = {budget}: must be from 1 to {BATCH}; for more ask the command line"
-        )));
-    }
-    let work = move |app: &App, open: &Open| {
-        let (sequence, queued) = found(app, open, Kind::Informative)?;
-        let one = one_view(open)?;
-        let counted = open.look(|shown| {
-            let labels = shown.labeled().labels();
-            let labeled = labels.iter().filter(|&&label| label != Label::Unknown);
-            (labeled.count(), one.open(labels).count())
-        });
-        let (labeled, unlabeled) = counted.ok_or_else(not_yet)?;
-        Ok(Advice {
-            budget,
-            method: Strategy::Auto.resolved().name(),
-            sequence,
-            labeled,
-            unlabeled,
-            items: items(open, queued.iter().take(budget))?,
-        })
-    };
-    app.work(work).await.map(Json)
 }

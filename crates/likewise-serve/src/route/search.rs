@@ -7,6 +7,7 @@ use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
 use axum::http::HeaderMap;
+use likewise::ErrorKind;
 use likewise_study::across::{Ask, Way};
 use likewise_study::query::Space;
 use likewise_study::run_folder::Models;
@@ -246,7 +247,7 @@ fn within(
         let (Some(own), None) = (own, search.model) else {
             return Err(Problem::bad("space goes with id, and without model"));
         };
-        let before = one.before(&app.quiet())?;
+        let before = one.before(&app.quiet()).map_err(no_features)?;
         let hits = before.search(space.into(), own, wanted, &quiet)?;
         hits.ok_or_else(|| Problem::conflict(format!("the data of the run do not hold {name}")))?
     } else {
@@ -263,6 +264,14 @@ fn within(
     };
     let answer = open.look(|shown| shown.answer(name, &hits, own, k));
     Ok(Hits::from(answer.ok_or_else(not_yet)?))
+}
+
+/// Why the items cannot be compared by their features: with this run, unless there is no room just now.
+fn no_features(e: likewise::Error) -> Problem {
+    match e.kind() {
+        ErrorKind::Memory | ErrorKind::Cancelled => Problem::from(e),
+        _ => Problem::conflict(e.to_string()),
+    }
 }
 
 /// A model that is kept, of the same items.

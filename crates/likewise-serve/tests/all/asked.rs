@@ -2,14 +2,17 @@
 
 use std::net::SocketAddr;
 
-use likewise::Monitor;
+use likewise::{Labels, Monitor};
 use likewise_study::Environment;
+use likewise_study::advise::{self, Wanted};
+use likewise_study::fit::Asked;
 use likewise_study::query::{self, Query};
 use likewise_study::stages::Stages;
+use likewise_study::study::SplitKind;
 use serde_json::{Value, json};
 
 use crate::http::{ask, get, post};
-use crate::scene::{ITEMS, device, digits, open, served, truth};
+use crate::scene::{ITEMS, Server, device, digits, fit_as, open, served, truth};
 
 #[test]
 fn a_search_by_id_answers_what_the_library_answers() {
@@ -226,6 +229,86 @@ fn every_queue_holds_what_it_is_of() {
     assert_eq!(advice["method"], "density");
     get(server.at, "/advise?budget=101").bad(400);
     get(server.at, "/advise?budget=0").bad(400);
+}
+
+/// What the command says of a run that is served.
+fn advised(run: &std::path::Path, budget: usize, precision: f64) -> Value {
+    let run = open(run);
+    let device = device();
+    let at = Environment {
+        monitor: &Monitor::silent(),
+        stages: &Stages::default(),
+        device: &device,
+        max_memory: None,
+    };
+    let wanted = Wanted {
+        budget,
+        precision,
+        seed: run.record().unwrap().seed,
+        ..Wanted::default()
+    };
+    let advice = advise::advise(&run, &wanted, &at).unwrap();
+    serde_json::from_str(&serde_json::to_string(&advice).unwrap()).unwrap()
+}
+
+#[test]
+fn what_labels_are_worth_is_told_as_the_command_tells_it() {
+    let (run, server) = served();
+    let plain = get(server.at, "/advise?budget=5").good();
+    for (key, none) in [
+        ("curve", json!(null)),
+        ("threshold", json!(null)),
+        ("notes", json!([])),
+    ] {
+        assert_eq!(plain[key], none);
+    }
+    let mut labels = vec![];
+    for more in [1, 2] {
+        for i in (more..40).step_by(4) {
+            let label = json!({"id": format!("d{i}"), "label": truth(i)});
+            post(server.at, "/label", &label).good();
+        }
+        let asked = get(server.at, "/advise?budget=20&curve=true&precision=0.9").good();
+        let own = advised(run.path(), 20, 0.9);
+        assert_eq!(asked["curve"], own["curve"]);
+        let notes = asked["notes"].as_array().unwrap();
+        assert!(own["curve"].is_object() && notes.len() == 2, "{notes:?}");
+        // Nothing was kept from learning, which is said.
+        assert_eq!(asked["threshold"], json!(null));
+        for note in notes {
+            assert!(own["notes"].as_array().unwrap().contains(note), "{note}");
+        }
+        labels.push(asked["curve"]["now"]["labels"].as_u64().unwrap());
+        let again = get(server.at, "/advise?budget=20&curve=true").good();
+        assert_eq!(again["curve"], asked["curve"]);
+    }
+    assert_eq!(labels[1], labels[0] + 10);
+    for wrong in [
+        "precision=0",
+        "precision=1.5",
+        "precision=high",
+        "curve=yes",
+    ] {
+        get(server.at, &format!("/advise?{wrong}")).bad(400);
+    }
+}
+
+#[test]
+fn a_threshold_is_told_by_labels_that_nothing_was_learned_from() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut all = digits();
+    all.labels = Some(Labels::parse((0..ITEMS).map(truth)));
+    let asked = Asked {
+        split: Some(SplitKind::Item),
+        ..Asked::default()
+    };
+    fit_as(&all, asked, &run, &Monitor::silent()).unwrap();
+    let server = Server::of(&run);
+    let asked = get(server.at, "/advise?precision=0.6").good();
+    assert_eq!(asked["threshold"]["wanted"], json!(0.6));
+    assert_eq!(asked["threshold"], advised(&run, 50, 0.6)["threshold"]);
+    assert_eq!(asked["curve"], json!(null));
 }
 
 #[test]

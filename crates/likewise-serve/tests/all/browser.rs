@@ -43,7 +43,8 @@ fn missing(folder: &Path) -> Option<String> {
             browser.display()
         ));
     }
-    if !folder.join("node_modules/playwright-core").exists() {
+    // Written when all packages are there.
+    if !folder.join("node_modules/.package-lock.json").exists() {
         return Some(format!("run `npm ci` in {} once", folder.display()));
     }
     None

@@ -206,6 +206,90 @@ fn a_label_that_a_refit_learned_from_can_be_taken_back() {
     assert_eq!(label("d1"), json!(null));
 }
 
+/// Class and confidence that each item is believed to have, by the names of now.
+fn beliefs(at: std::net::SocketAddr) -> Vec<(Value, Value)> {
+    let all = get(at, "/items?limit=1000").good();
+    let all = all["items"].as_array().unwrap().iter();
+    let of = |item: &Value| (item["pseudo_label"].clone(), item["confidence"].clone());
+    all.map(of).collect()
+}
+
+#[test]
+fn a_name_of_a_class_that_a_refit_learned_can_be_taken_back() {
+    let (run, server) = served();
+    let at = server.at;
+    let mut events = Events::listen(at);
+    let mut refit = || {
+        post(at, "/refit", &json!({})).good();
+        assert_eq!(over(&mut events)["state"], "done");
+    };
+    let rename = |from: &str, to: &str, who: &str| {
+        let rename = json!({"rename": {"from": from, "to": to}, "who": who});
+        assert_eq!(post(at, "/classes", &rename).good()["changed"], 0);
+    };
+    let names = || -> Vec<String> {
+        let all = get(at, "/classes").good();
+        let all = all["classes"].as_array().unwrap().iter();
+        all.map(|class| class["name"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let before = names();
+    rename("3", "three", "ann");
+    rename("4", "for", "ann");
+    rename("for", "four", "ann");
+    refit();
+    let learned = beliefs(at);
+    // One step after the other, all by the model that knows the newest names alone.
+    for (new, old) in [("four", "for"), ("for", "4"), ("three", "3")] {
+        let undone = post(at, "/undo", &json!({"who": "ann"})).good();
+        assert_eq!(undone["changed"], 0, "{undone}");
+        assert!(undone["class_kept"].is_null());
+        let now = names();
+        assert!(!now.iter().any(|name| name == new) && now.iter().any(|name| name == old));
+    }
+    assert_eq!(names(), before);
+    let renamed = |belief: &(Value, Value)| match belief.0.as_str() {
+        Some("three") => (json!("3"), belief.1.clone()),
+        Some("four") => (json!("4"), belief.1.clone()),
+        _ => belief.clone(),
+    };
+    let learned: Vec<(Value, Value)> = learned.iter().map(renamed).collect();
+    assert_eq!(beliefs(at), learned);
+    // Nor does a start make anything else of it.
+    drop(server);
+    let server = Server::of(run.path());
+    assert_eq!(beliefs(server.at), learned);
+}
+
+#[test]
+fn names_that_were_exchanged_are_not_exchanged_again_by_a_refit() {
+    let (_run, server) = served();
+    let at = server.at;
+    let mut events = Events::listen(at);
+    for (from, to) in [("3", "x"), ("5", "3"), ("x", "5")] {
+        let rename = json!({"rename": {"from": from, "to": to}});
+        assert_eq!(post(at, "/classes", &rename).good()["changed"], 0);
+    }
+    let sure = |of: &str| {
+        let all = get(at, &format!("/items?class={of}&labeled=false&limit=1000")).good();
+        let all = all["items"].as_array().unwrap().iter();
+        let right = all.clone().filter(|item| {
+            let row = item["row"].as_u64().unwrap() as usize;
+            let exchanged = match truth(row).as_str() {
+                "3" => "5".to_owned(),
+                "5" => "3".to_owned(),
+                other => other.to_owned(),
+            };
+            exchanged == of
+        });
+        right.count() * 2 > all.count()
+    };
+    assert!(sure("3") && sure("5"));
+    post(at, "/refit", &json!({})).good();
+    assert_eq!(over(&mut events)["state"], "done");
+    assert!(sure("3") && sure("5"));
+}
+
 #[test]
 fn labels_of_items_that_a_restored_model_has_not_are_told_of() {
     let run = run();

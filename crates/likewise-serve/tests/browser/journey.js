@@ -66,6 +66,22 @@ try {
     await page.keyboard.press('Escape');
   });
 
+  await step('the review begins with what is most telling', async () => {
+    await go(page, 'review');
+    assert.equal(await page.locator('.review .choice [aria-pressed=true]').textContent(), 'Most telling');
+    const { items } = await server('queue?kind=informative&n=1');
+    await until('its first item', async () => (await page.locator('.looked .id').last().textContent({ timeout: 2000 }).catch(() => null)) === items[0].id);
+  });
+
+  await step('what more labels are worth is told where somebody asks', async () => {
+    await page.locator('.worth summary').click();
+    await until('the answer', async () => /of 100 beliefs are right/.test(await page.textContent('.worth p')), 60_000);
+    const { curve } = await server('advise?budget=50&curve=true');
+    assert.ok((await page.textContent('.worth p')).startsWith(`With ${curve.now.labels} labels ${Math.round(100 * curve.now.right.value)} of 100`));
+    await serious(page, 'the review with what labels are worth', failures);
+    await page.locator('.worth summary').click();
+  });
+
   const given = [];
   await step('ten items are labeled by keyboard, and beliefs follow', async () => {
     await go(page, 'review');
@@ -258,6 +274,10 @@ try {
     await until('four columns', async () => (await page.locator('.columns .column').count()) >= 4);
     assert.deepEqual((await page.locator('.columns h3').allTextContents()).slice(0, 2), ['Features', 'Whitened']);
     for (const column of await page.locator('.columns .column').all()) assert.equal(await column.locator('[data-item]').count(), 12);
+    // A badge covers no id.
+    const covered = () => [...document.querySelectorAll('.tile .badge + .id')].filter((id) => id.previousSibling.getBoundingClientRect().bottom > id.getBoundingClientRect().top + 1).length;
+    assert.ok(await page.locator('.columns .badge').count() > 0);
+    assert.equal(await page.evaluate(covered), 0);
     assert.equal(await page.locator('.columns .failed').count(), 0);
   });
 
@@ -276,6 +296,33 @@ try {
     await page.waitForSelector('.notice.bad:not([hidden])');
     await page.context().setOffline(false);
     await page.waitForSelector('.dot:not(.lost)');
+  });
+
+  await step('a server that cannot write says so, and that it can again', async () => {
+    page.expected.push('Failed to load resource');
+    await page.route('**/healthz', (route) => route.fulfill({ status: 503, json: { error: 'the disk is full', hint: 'make room' } }));
+    await page.waitForSelector('.notice.bad:not([hidden])');
+    assert.match(await page.textContent('.notice.bad'), /the disk is full. make room/);
+    // It is there, all the same.
+    await page.waitForSelector('.dot:not(.lost)');
+    await page.unroute('**/healthz');
+    await page.waitForSelector('.notice.bad', { state: 'hidden' });
+  });
+
+  await step('where a run cannot be fitted again, the button says why', async () => {
+    const other = await open();
+    const why = { error: 'the fit hid labels', hint: 'fit with none hidden' };
+    await other.route('**/run', async (route) => { const answer = await route.fetch(); await route.fulfill({ json: { ...await answer.json(), no_refit: why } }); });
+    // The line to the server says what the run is as well.
+    other.expected.push('Failed to load resource', 'ERR_FAILED');
+    await other.route('**/events', (route) => route.abort());
+    await go(other, 'report');
+    assert.ok(await other.locator('.refit').isDisabled());
+    const said = /^No refit here: the fit hid labels. To learn from the labels, fit with none hidden.$/;
+    assert.match(await other.getAttribute('.refit', 'title'), said);
+    assert.match(await other.textContent('.no-refit'), said);
+    assert.ok(await other.getByRole('button', { name: 'Refit with all labels' }).isDisabled());
+    await other.context().close();
   });
 
   await step('every room, light and dark, desk and phone, is without serious findings and no wider than the screen', async () => {

@@ -1,12 +1,12 @@
 // The pictures of docs/serve.md: `node pictures.js ADDRESS ITEM FOLDER`, of a run of photos; made small afterwards by
-// `pngquant --ext .png --force --nofs 160 FOLDER/serve-*.png`. It labels two items, so serve a copy of the run.
+// `pngquant --ext .png --force --nofs 160 FOLDER/serve-*.png`, and 96 for `serve-search.png`. It labels two items, so serve a copy of the run.
 
 import { start, until } from './browser.js';
 
 const [base, item, folder] = process.argv.slice(2);
 const failures = [];
 const { open, close } = await start(base, failures);
-const page = await open({ viewport: { width: 1180, height: 690 }, colorScheme: 'light' });
+const page = await open({ viewport: { width: 1280, height: 720 }, colorScheme: 'light' });
 const settled = async () => {
   await until('all pictures', () => page.evaluate(() => !document.querySelector('[aria-busy=true]') && [...document.images].every((image) => image.loading === 'lazy' || image.complete)));
   await page.waitForTimeout(900);
@@ -32,9 +32,9 @@ await page.waitForSelector('.legend li');
 const { x, y, width, height } = await page.locator('.map-view').boundingBox();
 const at = (across, down) => page.mouse.move(x + width * across, y + height * down, { steps: 6 });
 await page.keyboard.down('Shift');
-await at(0.62, 0.3);
+await at(0.62, 0.6);
 await page.mouse.down();
-for (const [across, down] of [[0.75, 0.28], [0.8, 0.45], [0.72, 0.6], [0.6, 0.55], [0.6, 0.36]]) await at(across, down);
+for (const [across, down] of [[0.68, 0.57], [0.725, 0.62], [0.727, 0.72], [0.68, 0.77], [0.62, 0.7]]) await at(across, down);
 await page.mouse.up();
 await page.keyboard.up('Shift');
 await page.evaluate(() => document.activeElement.blur());

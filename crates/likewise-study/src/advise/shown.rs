@@ -1,16 +1,27 @@
 //! Which labels of a run its fit saw, which it was not shown, and which items may be asked for.
 
+use likewise::advise::curve::{Curve, Measure, Point};
 use likewise::advise::threshold::{Finder, Threshold};
-use likewise::{Embedding, Labels, Part};
+use likewise::distance::Metric;
+use likewise::{Embedding, ErrorKind, Labels, Monitor, Part, Similarity, matrix};
 use likewise_io::items::ItemRow;
+use ndarray::{Array2, ArrayView2};
 
-use crate::environment::Environment;
+use super::Worth;
 use crate::run_folder::RunFolder;
 use crate::study::{Protocol, SplitKind};
-use crate::{Result, labels};
+use crate::{Result, labels, run_graph};
+
+/// Items up to which the curve is drawn five times; beyond, twice.
+const FIVE_TIMES: usize = 50_000;
+/// What is said where there is no curve.
+const UNTOLD: &str = "what more labels are worth cannot be told";
+
+/// What was found, or why there is nothing.
+pub type Told<T> = std::result::Result<T, String>;
 
 /// What the advice may know of the labels.
-pub(super) struct Shown {
+pub struct Shown {
     /// The labels that the fit saw; all others are unknown.
     pub(super) labels: Labels,
     /// Items that may be asked for.
@@ -20,12 +31,12 @@ pub(super) struct Shown {
     /// All labels that are known, for the items below.
     all: Labels,
     /// Labeled items that nothing was learned from; or why there are none.
-    kept: std::result::Result<Vec<usize>, &'static str>,
+    kept: Told<Vec<usize>>,
 }
 
 impl Shown {
-    /// Fails where the run is damaged.
-    pub(super) fn of(run: &RunFolder, items: &[ItemRow]) -> Result<Self> {
+    /// Of the items of a run, with their labels as they are now. Fails where the run is damaged.
+    pub fn of(run: &RunFolder, items: &[ItemRow]) -> Result<Self> {
         let (protocol, record) = (run.config()?.protocol, run.record()?);
         record.check_single_labels("advise")?;
         let all = labels::of(items)?;
@@ -61,7 +72,8 @@ impl Shown {
         let kept = if protocol.refits() || (protocol.split == SplitKind::Folds && !hides) {
             Err(
                 "no labels were kept from learning, so a threshold cannot be measured; \
-                 a fit with `split item` keeps some back",
+                 a fit with `split item` keeps some back"
+                    .to_owned(),
             )
         } else {
             Ok((0..items.len()).filter(kept).collect())
@@ -90,15 +102,60 @@ impl Shown {
         }
     }
 
-    /// The threshold by the labels that nothing was learned from, or why there is none.
-    pub(super) fn threshold(
+    /// The curve of these labels, or why there is none, by the whitened items that `start` gives: an embedding has
+    /// learned from the very labels that a curve keeps back, and nearly all of them would be believed rightly there.
+    ///
+    /// Costs a graph, and what [`Measure`] does. Fails when cancelled, and where the memory is too small.
+    pub fn curve(
+        &self,
+        start: impl FnOnce() -> Result<Array2<f32>>,
+        seed: u64,
+        monitor: &Monitor,
+    ) -> Result<Told<Curve>> {
+        let measure = || {
+            let graph = run_graph::of_rows(start()?.view(), Metric::Cosine, seed, monitor)?;
+            let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
+            let measure = Measure::new().repeats(repeats).seed(seed);
+            measure.measure(&graph, &self.labels, monitor)
+        };
+        match measure() {
+            Ok(Some(curve)) => Ok(Ok(curve)),
+            Ok(None) => Ok(Err(format!("{UNTOLD}: two classes need three labels"))),
+            Err(e) if e.kind() == ErrorKind::Data => Ok(Err(format!("{UNTOLD}: {e}"))),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// What a budget of labels is worth by the curve of these.
+    pub fn worth(&self, curve: &Curve, budget: usize) -> Worth {
+        let labels = self.labels.n_known();
+        let point = |labels: usize| Point {
+            labels,
+            right: curve.at(labels),
+        };
+        Worth {
+            now: point(labels),
+            then: point(labels + budget),
+            gain: curve.gain(labels, labels + budget),
+            tested: curve.tested,
+            points: curve.points.clone(),
+        }
+    }
+
+    /// The threshold by the labels that nothing was learned from, or why there is none; `rows` are the embedding of
+    /// the run, of this similarity.
+    pub fn threshold(
         &self,
         finder: &Finder,
-        embedding: &Embedding,
-        at: &Environment,
-    ) -> std::result::Result<Threshold, String> {
-        let kept = self.kept.as_ref().map_err(|why| (*why).to_owned())?;
-        let found = finder.find(embedding, &self.all, kept, at.monitor);
+        rows: ArrayView2<f32>,
+        similarity: &Similarity,
+        monitor: &Monitor,
+    ) -> Told<Threshold> {
+        let kept = self.kept.as_ref().map_err(Clone::clone)?;
+        // Of the others nothing is asked.
+        let embedding = Embedding::new(matrix::select_rows(rows, kept), similarity);
+        let all: Vec<usize> = (0..kept.len()).collect();
+        let found = finder.find(&embedding, &self.all.select(kept), &all, monitor);
         let found = found.map_err(|e| format!("no threshold: {e}"))?;
         found.ok_or_else(|| {
             "no similarity has the precision that is wanted of \"the same\"; a lower one may be had".to_owned()

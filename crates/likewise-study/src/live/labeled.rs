@@ -24,10 +24,7 @@ impl Labeled {
     pub fn of(items: &[ItemRow]) -> Result<Self> {
         let all = crate::labels::of(items)?;
         let hides = items.iter().any(|item| item.drawn.is_some());
-        let shown = |item: &ItemRow| {
-            let drawn = item.drawn.as_deref().unwrap_or_default();
-            !hides || drawn.split(' ').any(|draw| draw == "0")
-        };
+        let shown = |item: &ItemRow| !hides || is_first(item);
         let own = |(item, &label): (&ItemRow, &Label)| {
             let known = matches!(label, Label::Known(_));
             if known && !shown(item) {
@@ -78,10 +75,16 @@ impl Labeled {
         }
     }
 
-    /// The items of the run with these labels.
+    /// The items of the run with these labels. Where some were hidden, those that were given since are none of them:
+    /// they count as of the first draw.
     pub fn rows(&self, items: &[ItemRow]) -> Vec<ItemRow> {
+        let hides = items.iter().any(|item| item.drawn.is_some());
         let each = items.iter().enumerate().map(|(row, item)| ItemRow {
             label: self.name(row).map(str::to_owned),
+            drawn: match self.given(row) {
+                Some(_) if hides && !is_first(item) => Some("0".to_owned()),
+                _ => item.drawn.clone(),
+            },
             ..item.clone()
         });
         each.collect()
@@ -239,6 +242,12 @@ impl Labeled {
     }
 }
 
+/// Whether the first draw of a run showed the label of an item.
+fn is_first(item: &ItemRow) -> bool {
+    let drawn = item.drawn.as_deref().unwrap_or_default();
+    drawn.split(' ').any(|draw| draw == "0")
+}
+
 /// Most bytes of the name of a class.
 const MOST_LETTERS: usize = 200;
 
@@ -299,6 +308,14 @@ mod tests {
         let give = entry(1, What::Label, vec![changed("2", None, Some("dog"))]);
         let given = labeled.after([&give].into_iter(), &rows(4));
         assert_eq!((given.given(2), given.is_hidden(2)), (Some("dog"), false));
+        let drawn = |labeled: &Labeled| -> Vec<Option<String>> {
+            let rows = labeled.rows(&all).into_iter();
+            rows.map(|row| row.drawn).collect()
+        };
+        let text = |drawn: &str| Some(drawn.to_owned());
+        // What is known to be outside was never hidden.
+        assert_eq!(drawn(&labeled), [text("0 2"), text("1"), None, text("0")]);
+        assert_eq!(drawn(&given)[2], text("0"));
         assert!(labeled.is_hidden(2));
         let rename = What::RenameClass {
             from: "dog".into(),

@@ -3,6 +3,7 @@
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use likewise::View;
+use likewise_image::decode::MAX_PIXELS;
 use ndarray::{ArrayView1, ArrayView2, Axis};
 
 use crate::source::Photos;
@@ -105,7 +106,7 @@ impl<'a> Pictures<'a> {
                 png(width, height, &bytes)
             }
             Self::Photos { of, ids } => {
-                let (width, height, bytes) = of.small(&ids[item], EDGE)?;
+                let (width, height, bytes) = of.small(&ids[item], EDGE, MAX_PIXELS)?;
                 png(width, height, &bytes)
             }
         };

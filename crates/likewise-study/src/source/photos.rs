@@ -23,15 +23,15 @@ impl Photos {
     }
 
     /// Width, height and colours, three bytes a pixel, of the image of this id, of which no
-    /// edge is longer than `edge`. Fails where it cannot be read.
-    pub fn small(&self, id: &str, edge: usize) -> Result<(usize, usize, Vec<u8>)> {
+    /// edge is longer than `edge`. Fails where it cannot be read, or has more than `most` pixels.
+    pub fn small(&self, id: &str, edge: usize, most: u64) -> Result<(usize, usize, Vec<u8>)> {
         let path = if self.path.is_dir() {
             self.path.join(id)
         } else {
             self.path.clone()
         };
         let small = || {
-            let image = decode::read(&path, decode::MAX_PIXELS)?;
+            let image = decode::read(&path, most)?;
             let (width, height) = image.dimensions();
             let longest = width.max(height);
             let scaled = |side: u32| (u64::from(side) * edge as u64 / u64::from(longest)) as u32;
