@@ -27,7 +27,7 @@ fn main() -> Result<(), Failed> {
     match std::env::args().nth(1).as_deref() {
         Some("beliefs") => beliefs::write(&mut out, draws(10)?),
         Some("curve") => curve::write(&mut out, draws(5)?),
-        Some("search") => search::write(&mut out, draws(3)?),
+        Some("search") => search::write(&mut out, draws(10)?),
         Some("suspects") => suspects::write(&mut out, draws(10)?),
         Some("threshold") => threshold::write(&mut out, draws(10)?),
         _ => Err("say which table: beliefs, curve, search, suspects or threshold".into()),

@@ -12,7 +12,10 @@ use rand::seq::SliceRandom;
 use super::Failed;
 
 /// Name, file, view, and whether strategies were chosen on it.
-const SETS: [(&str, &str, &str, bool); 16] = [
+///
+/// Those of Caltech-101 are made by `likewise describe caltech101/images_cap60_short128.tar --labels
+/// caltech101/labels_cap60.csv --with net:weights/efficientnet_lite0.safetensors -o data/caltech101.npz`.
+const SETS: [(&str, &str, &str, bool); 17] = [
     ("digits kar", "", "kar", true),
     ("digits zer", "", "zer", true),
     ("satimage", "classical/satimage.npz", "X", true),
@@ -29,6 +32,7 @@ const SETS: [(&str, &str, &str, bool); 16] = [
     ("ORL faces", "multiview/ORL_4view.npz", "view0", false),
     ("MSRC-v5", "multiview/MSRC-v5.npz", "view1", false),
     ("Fashion-MNIST", "fashion-mnist", "pixels", false),
+    ("Caltech-101", "caltech101.npz", "net", false),
 ];
 /// Items of a set that take part.
 pub(crate) const MOST: usize = 1500;
