@@ -1,17 +1,13 @@
 //! What the labels of a run, as they are now, say of more labels and of what is the same.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, PoisonError};
 
-use likewise::advise::curve::Curve;
 use likewise::advise::threshold::{Finder, Threshold};
 use likewise_study::advise::{self, Told, Worth};
 
 use crate::answer::not_yet;
 use crate::open::{Means, One, Open};
 use crate::problem::Answered;
-
-/// The curve that was measured last, and up to which entry of the journal its labels go.
-pub(crate) type LastCurve = Mutex<Option<(u64, Arc<Told<Curve>>)>>;
 
 impl One {
     /// What a budget of labels is worth, or why that cannot be told. The first who asks after a label measures it,

@@ -6,9 +6,10 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use axum::body::Bytes;
 use axum::http::StatusCode;
+use likewise::advise::curve::Curve;
 use likewise::{Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
-use likewise_study::advise;
+use likewise_study::advise::{self, Told};
 use likewise_study::live::{self, Compared, Current, Items, Plane, Shown};
 use likewise_study::query::{self, Answer, Before, Query};
 use likewise_study::run_folder::{AcrossFolder, Config, Models, Record, RunFolder, Searched};
@@ -17,7 +18,6 @@ use likewise_study::stages::Stages;
 use likewise_study::{Device, Environment, Model, Result, suspects};
 use ndarray::{Array2, ArrayView2};
 
-use crate::advice::LastCurve;
 use crate::problem::{Answered, Problem};
 
 /// Most pixels of an image that asks, or is shown. A file says little of how many it has: 400 kB unpack to 400 MB.
@@ -103,8 +103,8 @@ pub(crate) struct One {
     pub(crate) graph: Graph,
     /// Which items may be asked for.
     askable: Vec<bool>,
-    /// What its labels are worth, once somebody has asked for it.
-    pub(crate) curve: LastCurve,
+    /// What its labels are worth, once somebody has asked for it, and up to which entry of the journal they go.
+    pub(crate) curve: Mutex<Option<(u64, Arc<Told<Curve>>)>>,
 }
 
 /// The number of the next run that is opened.
@@ -153,7 +153,7 @@ impl Open {
                 before: Mutex::default(),
                 graph,
                 askable,
-                curve: LastCurve::default(),
+                curve: Mutex::default(),
             })),
             config,
             record,

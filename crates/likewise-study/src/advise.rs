@@ -5,10 +5,10 @@
 //! ([`likewise::advise`]), what labels are worth of its whitened features, which have learned from none. Where a fit hid labels, or kept them for its test, they are hidden here too.
 
 mod shown;
+mod worth;
 
 use std::path::Path;
 
-use likewise::advise::curve::Point;
 use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
 use likewise::advise::shares::shares;
 use likewise::advise::temperature::Temperature;
@@ -20,6 +20,7 @@ use ndarray::ArrayView2;
 use serde::Serialize;
 
 pub use self::shown::{Shown, Told, askable};
+pub use self::worth::Worth;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::query::Before;
@@ -108,21 +109,6 @@ pub struct Next {
     /// Its row.
     #[serde(skip)]
     pub item: usize,
-}
-
-/// What labels are worth, in shares of beliefs that are right.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Worth {
-    /// What was measured, by the number of labels.
-    pub points: Vec<Point>,
-    /// Labels that were kept back in turn.
-    pub tested: usize,
-    /// With the labels at hand.
-    pub now: Point,
-    /// With those of the budget as well, had they been drawn at random.
-    pub then: Point,
-    /// By how much it grows on the way.
-    pub gain: Interval,
 }
 
 /// Advice about the labels of a run.

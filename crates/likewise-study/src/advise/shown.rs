@@ -1,13 +1,13 @@
 //! Which labels of a run its fit saw, which it was not shown, and which items may be asked for.
 
-use likewise::advise::curve::{Curve, Measure, Point};
+use likewise::advise::curve::{Curve, Measure};
 use likewise::advise::threshold::{Finder, Threshold};
 use likewise::distance::Metric;
 use likewise::{Embedding, ErrorKind, Labels, Monitor, Part, Similarity, matrix};
 use likewise_io::items::ItemRow;
 use ndarray::{Array2, ArrayView2};
 
-use super::Worth;
+use super::worth::Worth;
 use crate::run_folder::RunFolder;
 use crate::study::{Protocol, SplitKind};
 use crate::{Result, labels, run_graph};
@@ -128,18 +128,7 @@ impl Shown {
 
     /// What a budget of labels is worth by the curve of these.
     pub fn worth(&self, curve: &Curve, budget: usize) -> Worth {
-        let labels = self.labels.n_known();
-        let point = |labels: usize| Point {
-            labels,
-            right: curve.at(labels),
-        };
-        Worth {
-            now: point(labels),
-            then: point(labels + budget),
-            gain: curve.gain(labels, labels + budget),
-            tested: curve.tested,
-            points: curve.points.clone(),
-        }
+        Worth::of(curve, self.labels.n_known(), budget)
     }
 
     /// The threshold by the labels that nothing was learned from, or why there is none; `rows` are the embedding of
