@@ -23,6 +23,7 @@ mod names;
 mod neighbors;
 mod propagation;
 mod study;
+mod wording;
 mod work;
 
 use pyo3::prelude::*;

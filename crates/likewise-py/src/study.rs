@@ -21,7 +21,10 @@ use serde_json::json;
 use crate::failure::{exception, json as no_json};
 use crate::labels::{self, codes};
 use crate::model::Model;
-use crate::work::{How, run};
+use crate::work::{How, run, run_in};
+
+/// Where the neighbours of an item stand in a recipe.
+pub(crate) const K: &str = "pseudo_labels.graph.k in settings";
 
 /// What is to be learned and measured.
 #[derive(FromPyObject)]
@@ -61,7 +64,9 @@ pub(crate) fn fit<'py>(
     let x = x.as_array();
     let labels = given.as_ref().map(labels::labels).transpose()?;
     let tuples = tuples.map(|tuples| read(&tuples));
-    run(py, &how, |monitor| asked.fit(x, labels, tuples, monitor))
+    run_in(py, &how, K, |monitor| {
+        asked.fit(x, labels, tuples, monitor)
+    })
 }
 
 fn read((rows, alike, weights): &GivenTuples<'_>) -> Tuples {
