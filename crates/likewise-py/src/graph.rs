@@ -96,8 +96,7 @@ impl Graph {
         run(py, &how, |monitor| {
             let built = asked.settings()?.build(x, monitor);
             let built = built.map_err(|e| named(e, "k", N_NEIGHBORS));
-            let built =
-                built.map_err(|e| named(e, "symmetrize.one_sided", "symmetrize"))?;
+            let built = built.map_err(|e| named(e, "symmetrize.one_sided", "symmetrize"))?;
             Ok(Self {
                 search: serde_json::to_string(&built.search).map_err(json)?,
                 graph: built.graph,
