@@ -15,7 +15,7 @@ use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::failure::{exception, json};
+use crate::failure::{exception, json, named};
 use crate::labels;
 use crate::study::{Asked, K};
 use crate::views::{ids, view};
@@ -132,7 +132,8 @@ fn fit(views: Views, labels: Option<Labels>, asked: &Asked, monitor: &Monitor) -
         draws: within.draws,
         seed: within.seed,
     };
-    let protocol = protocol.protocol(&data)?;
+    let protocol = protocol.protocol(&data);
+    let protocol = protocol.map_err(|e| named(e, "label fraction", "label_fraction"))?;
     let plan = CrossPlan {
         collection: &data,
         views: &names,

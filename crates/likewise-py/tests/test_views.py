@@ -145,7 +145,7 @@ def test_views_that_cannot_be_used(make, X, kind, said):
         (lambda: likewise.CrossModalLearner("nosuch").fit(VIEWS, Y), ValueError, "^recipe = nosuch: there are"),
         (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS, Y[1:]), ValueError, "inconsistent numbers"),
         (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS), ValueError, "label"),
-        (lambda: likewise.CrossModalLearner("gsph", label_fraction=2).fit(VIEWS, Y), ValueError, "fraction = 2"),
+        (lambda: likewise.CrossModalLearner("gsph", label_fraction=2).fit(VIEWS, Y), ValueError, "^label_fraction = 2"),
         (lambda: likewise.CrossModalLearner("gsph", label_fraction="a").fit(VIEWS, Y), TypeError, "^label_fraction"),
         (lambda: likewise.CrossModalLearner().transform(VIEWS["pix"], "pix"), ValueError, "not fitted"),
     ],
