@@ -155,6 +155,37 @@ def test_every_learner_fits_and_embeds(recipe):
             learner.get_mahalanobis_matrix()
 
 
+#: Recipes beside the learners, which have a test of their own above.
+RECIPES = [name for name in likewise.names("recipes") if name not in likewise.names("learners")]
+#: Of what learns by gradients: one epoch of two small batches.
+SHORT = {"rounds": {"epochs": 1}, "learner": {"train": {"batch": 32, "steps": 2}}}
+#: Recipes that cannot be cut short, and why; one in closed form has nothing to cut.
+WHOLE = {"mixed-lp-paper": "its first five epochs learn from labels alone"}
+#: Recipes that rows of numbers are not enough for, and what they say.
+NEEDS_MORE = {"rotnet": "reads images of 3 x 224 x 224 pixels"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.filterwarnings("ignore::likewise.LikewiseWarning")
+def test_every_recipe_fits_and_embeds(recipe):
+    x, y = blobs(n=120, classes=3, columns=6)
+    y = hidden(y)
+    learner = likewise.MetricLearner(recipe, measure=False)
+    if recipe in NEEDS_MORE:
+        with pytest.raises(ValueError, match=NEEDS_MORE[recipe]):
+            learner.fit(x, y)
+        return
+    if recipe not in WHOLE:
+        learner.set_params(settings=SHORT)
+    try:
+        learner.fit(x, y)
+    except ValueError as e:
+        assert "learner.train: unknown field" in str(e)
+        learner.set_params(settings=None).fit(x, y)
+    rows = learner.transform(x)
+    assert len(rows) == 120 and np.isfinite(rows).all() and learner.recipe_.startswith(recipe)
+
+
 def test_scores_of_bilinear_and_kernel_models_tell_classes_apart():
     x, y = blobs(n=120, classes=3, columns=6)
     for recipe in ["oasis", "omks"]:
