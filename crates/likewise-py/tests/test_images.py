@@ -22,11 +22,11 @@ def photos(tmp_path):
 
 @pytest.mark.parametrize("encoder", ["hist", "hist,lbp,gist", "dsift"])
 def test_the_features_are_those_of_the_command(photos, likewise_command, encoder):
-    likewise_command(
-        "describe", "photos", "--with", encoder, "--words", 8, "-o", "theirs.npz", cwd=photos
-    )
+    asked = {"words": 8} if encoder == "dsift" else {}
+    words = [word for name, value in asked.items() for word in (f"--{name}", value)]
+    likewise_command("describe", "photos", "--with", encoder, *words, "-o", "theirs.npz", cwd=photos)
     theirs = np.load(photos / "theirs.npz", allow_pickle=False)
-    ours = likewise.describe(photos / "photos", encoder.split(","), words=8)
+    ours = likewise.describe(photos / "photos", encoder.split(","), **asked)
     assert list(ours.X) == encoder.split(",")
     for name, rows in ours.X.items():
         assert rows.dtype == np.float32 and np.array_equal(rows, theirs[name]), name
@@ -47,7 +47,7 @@ def test_images_that_cannot_be_described(photos):
     with pytest.raises(FileNotFoundError, match="no such folder"):
         likewise.describe(photos / "nosuch")
     (photos / "empty").mkdir()
-    with pytest.raises(ValueError, match="^images = .*empty"):
+    with pytest.raises(ValueError, match="no images in this folder"):
         likewise.describe(photos / "empty", "hist")
     (photos / "photos/red/00.ppm").write_bytes(b"P6 40 32 255\n")
     with pytest.raises(ValueError, match="00.ppm"):

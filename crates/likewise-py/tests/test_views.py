@@ -16,7 +16,7 @@ def digits(per_class=25, seed=0):
     rng = np.random.default_rng(seed)
     label = all_views["label"]
     rows = np.concatenate([rng.permutation(np.flatnonzero(label == c))[:per_class] for c in range(10)])
-    views = {name: all_views[name][rows].astype(np.float32) for name in ("fou", "pix")}
+    views = {name: all_views[name][rows].astype(np.float32) for name in ("fou", "zer")}
     return views, label[rows].astype(np.int64)
 
 
@@ -29,22 +29,22 @@ def files(tmp_path):
     return tmp_path, views, y, shown
 
 
-OF_VIEWS = "--view", "fou", "--view", "pix", "--seed", 3, "-o", "run", "--json"
+OF_VIEWS = "--view", "fou", "--view", "zer", "--seed", 3, "-o", "run", "--json"
 
 
-@pytest.mark.parametrize("recipe", ["auto", "mixed-rca", "omks", "multi-kernel"])
+@pytest.mark.parametrize("recipe", ["mixed-rca", "omks"])
 def test_a_fit_of_several_views(files, likewise_command, recipe):
     folder, views, _, shown = files
     said = json.loads(likewise_command("fit", "some.npz", *OF_VIEWS, "--recipe", recipe, cwd=folder))
     ours = likewise.MetricLearner(recipe, random_state=3).fit(views, shown)
-    assert ours.views_ == ["fou", "pix"] and ours.n_features_in_ == 76 + 240
+    assert ours.views_ == ["fou", "zer"] and ours.n_features_in_ == 76 + 47
     assert np.array_equal(ours.transform(views), np.load(folder / "run/embeddings.npy"))
     assert ours.results_["r_precision"] == said["r_precision"] and ours.verdict_ == said["verdict"]
     # The order of the dict is that of the fit; new items may have another.
     turned = dict(reversed(views.items()))
     assert np.array_equal(ours.transform(turned), ours.transform(views))
     again = likewise.MetricLearner.load(folder / "run")
-    assert again.views_ == ["fou", "pix"]
+    assert again.views_ == ["fou", "zer"]
     assert np.array_equal(again.transform(views), ours.transform(views))
     pairs = {name: np.stack([x[:20], x[20:40]], axis=1) for name, x in views.items()}
     assert np.array_equal(pickle.loads(pickle.dumps(ours)).pair_score(pairs), ours.pair_score(pairs))
@@ -54,11 +54,11 @@ def test_a_study_of_several_views_is_a_run_of_them(files, likewise_command):
     folder, views, _, shown = files
     study = likewise.Study(views, shown, recipe="label-rca")
     study.save(folder / "mine")
-    words = "--view", "fou", "--view", "pix", "--recipe", "label-rca"
+    words = "--view", "fou", "--view", "zer", "--recipe", "label-rca"
     likewise_command("fit", "some.npz", *words, "-o", "run", cwd=folder)
     for name in ["model.safetensors", "embeddings.npy", "metrics.json"]:
         assert (folder / "mine" / name).read_bytes() == (folder / "run" / name).read_bytes(), name
-    assert study.model.views_ == ["fou", "pix"]
+    assert study.model.views_ == ["fou", "zer"]
     answer = json.loads(likewise_command("search", "mine", "--id", 3, "-k", 4, "--json", cwd=folder))
     assert len(answer[0]["hits"]) == 4
 
@@ -76,10 +76,10 @@ def test_a_fit_across_views(files, likewise_command, recipe):
     theirs = np.load(folder / ("run/codes.npy" if bits else "run/embeddings.npy"))
     assert np.array_equal(np.concatenate(list(ours.embeddings_.values())), theirs)
     # A fitted item lies where it lay, and finds what the command finds.
-    assert np.array_equal(ours.transform(views["pix"][:9], "pix"), ours.embeddings_["pix"][:9])
-    ways = "--from", "pix", "--to", "fou"
+    assert np.array_equal(ours.transform(views["zer"][:9], "zer"), ours.embeddings_["zer"][:9])
+    ways = "--from", "zer", "--to", "fou"
     found = likewise_command("search", "run", "--id", 7, *ways, "-k", 5, "--json", cwd=folder)
-    items, similarities = ours.search(views["pix"][7:8], "pix", k=5)
+    items, similarities = ours.search(views["zer"][7:8], "zer", k=5)
     hits = json.loads(found)[0]["hits"]
     assert [int(hit["id"]) for hit in hits] == items[0].tolist()
     assert np.allclose([hit["similarity"] for hit in hits], similarities[0], atol=1e-6)
@@ -91,7 +91,7 @@ def test_a_fit_across_views_is_saved_as_a_run(files, likewise_command):
     ours = likewise.CrossModalLearner("scm-seq").fit(views, y)
     assert ours.save(folder / "mine") == str(folder / "mine")
     likewise_command(
-        "fit", "all.npz", "--view", "fou", "--view", "pix", "--recipe", "scm-seq", "-o", "run", cwd=folder
+        "fit", "all.npz", "--view", "fou", "--view", "zer", "--recipe", "scm-seq", "-o", "run", cwd=folder
     )
     for name in ["model.safetensors", "codes.npy", "metrics.json"]:
         assert (folder / "mine" / name).read_bytes() == (folder / "run" / name).read_bytes(), name
@@ -116,7 +116,7 @@ def test_texts_are_a_view():
 
 
 VIEWS, Y = digits(per_class=6)
-NAN = {"fou": VIEWS["fou"], "pix": np.where(np.arange(240) == 7, np.nan, VIEWS["pix"])}
+NAN = {"fou": VIEWS["fou"], "zer": np.where(np.arange(47) == 7, np.nan, VIEWS["zer"])}
 
 
 @pytest.mark.parametrize("make", [likewise.MetricLearner, likewise.CrossModalLearner])
@@ -124,11 +124,11 @@ NAN = {"fou": VIEWS["fou"], "pix": np.where(np.arange(240) == 7, np.nan, VIEWS["
     "X, kind, said",
     [
         (NAN, ValueError, r"X\['pix'\]: row 0, column 7 is NaN"),
-        ({**VIEWS, "pix": VIEWS["pix"][1:]}, ValueError, "numbers of samples: X: fou has 60, pix has 59"),
-        ({"pix": VIEWS["pix"]}, ValueError, "X has 1 views"),
-        ({"a+b": VIEWS["pix"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
-        ({3: VIEWS["pix"], "fou": VIEWS["fou"]}, ValueError, "and there is 3"),
-        ({"pix": VIEWS["pix"], "fou": VIEWS["fou"][0]}, ValueError, r"1D array instead for X\['fou'\]"),
+        ({**VIEWS, "zer": VIEWS["zer"][1:]}, ValueError, "numbers of samples: X: fou has 60, zer has 59"),
+        ({"zer": VIEWS["zer"]}, ValueError, "X has 1 views"),
+        ({"a+b": VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
+        ({3: VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, "and there is 3"),
+        ({"zer": VIEWS["zer"], "fou": VIEWS["fou"][0]}, ValueError, r"1D array instead for X\['fou'\]"),
     ],
 )
 def test_views_that_cannot_be_used(make, X, kind, said):
@@ -140,14 +140,14 @@ def test_views_that_cannot_be_used(make, X, kind, said):
 @pytest.mark.parametrize(
     "make, kind, said",
     [
-        (lambda: likewise.CrossModalLearner().fit(VIEWS["pix"], Y), TypeError, "X must be a dict"),
+        (lambda: likewise.CrossModalLearner().fit(VIEWS["zer"], Y), TypeError, "X must be a dict"),
         (lambda: likewise.CrossModalLearner("rca").fit(VIEWS, Y), ValueError, "^recipe = rca: learns within one view"),
         (lambda: likewise.CrossModalLearner("nosuch").fit(VIEWS, Y), ValueError, "^recipe = nosuch: there are"),
         (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS, Y[1:]), ValueError, "inconsistent numbers"),
         (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS), ValueError, "label"),
         (lambda: likewise.CrossModalLearner("gsph", label_fraction=2).fit(VIEWS, Y), ValueError, "^label_fraction = 2"),
         (lambda: likewise.CrossModalLearner("gsph", label_fraction="a").fit(VIEWS, Y), TypeError, "^label_fraction"),
-        (lambda: likewise.CrossModalLearner().transform(VIEWS["pix"], "pix"), ValueError, "not fitted"),
+        (lambda: likewise.CrossModalLearner().transform(VIEWS["zer"], "zer"), ValueError, "not fitted"),
     ],
 )
 def test_fits_across_views_that_cannot_be(make, kind, said):
@@ -158,21 +158,21 @@ def test_fits_across_views_that_cannot_be(make, kind, said):
 
 def test_other_items_have_the_same_views():
     fit = likewise.MetricLearner("rca", measure=False).fit(VIEWS, Y)
-    with pytest.raises(ValueError, match="X has the views pix, but these were fitted: fou, pix"):
-        fit.transform({"pix": VIEWS["pix"]})
-    with pytest.raises(ValueError, match=r"X\['fou'\] has 240 features, but 76"):
-        fit.transform({"pix": VIEWS["fou"], "fou": VIEWS["pix"]})
-    with pytest.raises(TypeError, match="X must be a dict of the views fou, pix"):
-        fit.transform(VIEWS["pix"])
-    one = likewise.MetricLearner("rca", measure=False).fit(VIEWS["pix"], Y)
+    with pytest.raises(ValueError, match="X has the views zer, but these were fitted: fou, zer"):
+        fit.transform({"zer": VIEWS["zer"]})
+    with pytest.raises(ValueError, match=r"X\['fou'\] has 47 features, but 76"):
+        fit.transform({"zer": VIEWS["fou"], "fou": VIEWS["zer"]})
+    with pytest.raises(TypeError, match="X must be a dict of the views fou, zer"):
+        fit.transform(VIEWS["zer"])
+    one = likewise.MetricLearner("rca", measure=False).fit(VIEWS["zer"], Y)
     with pytest.raises(TypeError, match="X is a dict of views"):
         one.transform(VIEWS)
     across = likewise.CrossModalLearner("cluster-cca").fit(VIEWS, Y)
     for call, said in [
-        (lambda: across.transform(VIEWS["pix"], "sound"), "^view = 'sound': the views are fou, pix"),
-        (lambda: across.search(VIEWS["pix"], "pix", "sound"), "^to = 'sound': the views are fou, pix"),
-        (lambda: across.search(VIEWS["fou"], "pix"), "X has 76 features, but 240"),
-        (lambda: across.search(VIEWS["pix"], "pix", k=0), "^k = 0"),
+        (lambda: across.transform(VIEWS["zer"], "sound"), "^view = 'sound': the views are fou, zer"),
+        (lambda: across.search(VIEWS["zer"], "zer", "sound"), "^to = 'sound': the views are fou, zer"),
+        (lambda: across.search(VIEWS["fou"], "zer"), "X has 76 features, but 47"),
+        (lambda: across.search(VIEWS["zer"], "zer", k=0), "^k = 0"),
     ]:
         with pytest.raises(ValueError, match=said):
             call()
