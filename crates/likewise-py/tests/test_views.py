@@ -123,7 +123,7 @@ NAN = {"fou": VIEWS["fou"], "zer": np.where(np.arange(47) == 7, np.nan, VIEWS["z
 @pytest.mark.parametrize(
     "X, kind, said",
     [
-        (NAN, ValueError, r"X\['pix'\]: row 0, column 7 is NaN"),
+        (NAN, ValueError, r"X\['zer'\]: row 0, column 7 is NaN"),
         ({**VIEWS, "zer": VIEWS["zer"][1:]}, ValueError, "numbers of samples: X: fou has 60, zer has 59"),
         ({"zer": VIEWS["zer"]}, ValueError, "X has 1 views"),
         ({"a+b": VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
