@@ -45,7 +45,7 @@ def test_a_clone_has_the_parameters_and_nothing_learned():
 
 def test_what_was_fitted_survives_a_pickle():
     x, y = blobs()
-    learner = likewise.MetricLearner("itml", measure=False).fit(x, y)
+    learner = likewise.MetricLearner("itml", measure=False).fit(x, hidden(y))
     again = pickle.loads(pickle.dumps(learner))
     assert np.array_equal(again.transform(x), learner.transform(x))
     spread = likewise.LabelPropagation(n_neighbors=5).fit(x, hidden(y))

@@ -10,7 +10,7 @@ from conftest import ROOT, hidden
 import likewise
 
 
-def digits(per_class=25, seed=0):
+def digits(per_class=12, seed=0):
     """Some handwritten digits in two views, and their classes."""
     all_views = np.load(ROOT / "testdata/digits.npz")
     rng = np.random.default_rng(seed)
@@ -23,7 +23,7 @@ def digits(per_class=25, seed=0):
 @pytest.fixture
 def files(tmp_path):
     views, y = digits()
-    shown = hidden(y)
+    shown = hidden(y, 3)
     np.savez(tmp_path / "all.npz", label=y, **views)
     np.savez(tmp_path / "some.npz", label=shown, **views)
     return tmp_path, views, y, shown
