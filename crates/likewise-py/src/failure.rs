@@ -5,12 +5,20 @@ use likewise::{Error, ErrorKind};
 use pyo3::PyErr;
 use pyo3::exceptions::{PyKeyboardInterrupt, PyMemoryError, PyRuntimeError, PyValueError};
 
+use crate::wording::{N_NEIGHBORS, in_python};
+
 /// The exception of an error: `ValueError` of parameters and data, `MemoryError`,
 /// `KeyboardInterrupt` of work that was stopped, and `RuntimeError` of what no input explains.
 pub(crate) fn exception(e: &Error) -> PyErr {
+    exception_in(e, N_NEIGHBORS)
+}
+
+/// The same, where `k` neighbours are called otherwise.
+pub(crate) fn exception_in(e: &Error, k: &str) -> PyErr {
+    let said = in_python(&e.to_string(), k);
     let message = match e.what_to_do().and_then(words) {
-        Some(what) => format!("{e}; {what}"),
-        None => e.to_string(),
+        Some(what) => format!("{said}; {what}"),
+        None => said,
     };
     match e.kind() {
         ErrorKind::Memory => PyMemoryError::new_err(message),

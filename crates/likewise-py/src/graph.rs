@@ -9,6 +9,7 @@ use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::failure::{json, named};
+use crate::wording::N_NEIGHBORS;
 use crate::work::{How, run};
 
 /// Row pointers, columns and weights of a CSR matrix.
@@ -94,7 +95,8 @@ impl Graph {
         let x = x.as_array();
         run(py, &how, |monitor| {
             let built = asked.settings()?.build(x, monitor);
-            let built = built.map_err(|e| named(e, "k", "n_neighbors"))?;
+            let built = built.map_err(|e| named(e, "k", N_NEIGHBORS));
+            let built = built.map_err(|e| named(e, "symmetrize.one_sided", "symmetrize"))?;
             Ok(Self {
                 search: serde_json::to_string(&built.search).map_err(json)?,
                 graph: built.graph,

@@ -10,9 +10,11 @@
     reason = "a class of Python holds the value of the library that it is named after"
 )]
 
+mod across;
 mod command;
 mod failure;
 mod graph;
+mod images;
 mod index;
 mod labels;
 #[cfg(feature = "networks")]
@@ -23,6 +25,8 @@ mod names;
 mod neighbors;
 mod propagation;
 mod study;
+mod views;
+mod wording;
 mod work;
 
 use pyo3::prelude::*;
@@ -32,6 +36,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
     m.add("VOTERS", likewise::propagate::induction::NEIGHBORS)?;
+    m.add_class::<across::Across>()?;
     m.add_class::<graph::Graph>()?;
     m.add_class::<index::Index>()?;
     m.add_class::<model::Model>()?;
@@ -39,7 +44,9 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
     #[cfg(feature = "networks")]
     m.add_function(wrap_pyfunction!(losses::loss, m)?)?;
+    m.add_function(wrap_pyfunction!(across::fit_across, m)?)?;
     m.add_function(wrap_pyfunction!(graph::scales, m)?)?;
+    m.add_function(wrap_pyfunction!(images::describe, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::rank, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::summary, m)?)?;
     m.add_function(wrap_pyfunction!(metrics::nmi, m)?)?;
@@ -51,5 +58,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_function(wrap_pyfunction!(propagation::propagate, m)?)?;
     m.add_function(wrap_pyfunction!(propagation::symmetrize, m)?)?;
     m.add_function(wrap_pyfunction!(study::fit, m)?)?;
+    m.add_function(wrap_pyfunction!(views::beside, m)?)?;
+    m.add_function(wrap_pyfunction!(views::sees_views, m)?)?;
     Ok(())
 }

@@ -7,16 +7,17 @@ use likewise_study::{Recipe, topic};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// The names of a list: `recipes`, `learners`, `methods`, `losses` or `topics`.
+/// The names of a list: `recipes`, `cross-modal` recipes, `learners`, `methods`, `losses` or `topics`.
 #[pyfunction]
 pub(crate) fn names(of: &str) -> PyResult<Vec<String>> {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     Ok(match of {
-        "recipes" => {
-            let across = |name: &String| {
-                Recipe::named(name).is_ok_and(|recipe| recipe.learner.cross().is_none())
+        "recipes" | "cross-modal" => {
+            let wanted = |name: &String| {
+                let recipe = Recipe::named(name);
+                recipe.is_ok_and(|recipe| recipe.learner.cross().is_some() == (of == "cross-modal"))
             };
-            Recipe::names().into_iter().filter(across).collect()
+            Recipe::names().into_iter().filter(wanted).collect()
         }
         "learners" => owned(Closed::NAMES),
         "methods" => owned(Method::NAMES),
@@ -27,7 +28,7 @@ pub(crate) fn names(of: &str) -> PyResult<Vec<String>> {
             .collect(),
         _ => {
             return Err(PyValueError::new_err(format!(
-                "of = \"{of}\": there are recipes, learners, methods, losses and topics"
+                "of = \"{of}\": there are recipes, cross-modal, learners, methods, losses and topics"
             )));
         }
     })

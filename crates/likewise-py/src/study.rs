@@ -21,7 +21,11 @@ use serde_json::json;
 use crate::failure::{exception, json as no_json};
 use crate::labels::{self, codes};
 use crate::model::Model;
-use crate::work::{How, run};
+use crate::views::{ids, named, side_by_side};
+use crate::work::{How, run, run_in};
+
+/// Where the neighbours of an item stand in a recipe.
+pub(crate) const K: &str = "pseudo_labels.graph.k in settings";
 
 /// What is to be learned and measured.
 #[derive(FromPyObject)]
@@ -35,6 +39,8 @@ pub(crate) struct Asked {
     /// Part of each item, where the split is given.
     parts: Option<Vec<String>>,
     labels_per_class: Option<usize>,
+    /// Share of the labels that is kept, across views.
+    label_fraction: Option<f64>,
     draws: Option<usize>,
     seed: u64,
     /// Whether what was learned is measured.
@@ -48,20 +54,22 @@ type GivenTuples<'py> = (
     PyReadonlyArray1<'py, f32>,
 );
 
-/// Learns from the rows of `x`, and measures unless that is not asked for.
+/// Learns from the rows of one view, or of several side by side, and measures unless that is not asked for.
 #[pyfunction]
 pub(crate) fn fit<'py>(
     py: Python<'py>,
-    x: PyReadonlyArray2<'py, f32>,
+    views: Vec<(String, PyReadonlyArray2<'py, f32>)>,
     given: Option<labels::Given<'py>>,
     tuples: Option<GivenTuples<'py>>,
     asked: Asked,
     how: How,
 ) -> PyResult<Fitted> {
-    let x = x.as_array();
+    let views = named(&views);
     let labels = given.as_ref().map(labels::labels).transpose()?;
     let tuples = tuples.map(|tuples| read(&tuples));
-    run(py, &how, |monitor| asked.fit(x, labels, tuples, monitor))
+    run_in(py, &how, K, |monitor| {
+        asked.fit(&views, labels, tuples, monitor)
+    })
 }
 
 fn read((rows, alike, weights): &GivenTuples<'_>) -> Tuples {
@@ -80,22 +88,6 @@ fn read((rows, alike, weights): &GivenTuples<'_>) -> Tuples {
     Tuples::Pairs(pairs)
 }
 
-/// Data whose rows stand elsewhere: items, labels and parts.
-fn collection(rows: usize, labels: Option<Labels>, parts: Option<&[String]>) -> Result<Collection> {
-    let ids = (0..rows).map(|row| row.to_string()).collect();
-    let mut collection = Collection::new(ids, vec![view(Array2::zeros((rows, 0)))])?;
-    collection.labels = labels;
-    let part = |word: &String| {
-        Part::parse(word).ok_or_else(|| {
-            let rule = "must be train, validation, test, query or gallery";
-            Error::parameter("split", format!("\"{word}\""), rule)
-        })
-    };
-    let parts = parts.map(|parts| parts.iter().map(part).collect::<Result<Vec<_>>>());
-    collection.split = parts.transpose()?;
-    Ok(collection)
-}
-
 fn view(matrix: Array2<f32>) -> View {
     View {
         name: "x".into(),
@@ -107,17 +99,28 @@ fn view(matrix: Array2<f32>) -> View {
 impl Asked {
     fn fit(
         &self,
-        x: ArrayView2<f32>,
+        views: &[(String, ArrayView2<f32>)],
         labels: Option<Labels>,
         tuples: Option<Tuples>,
         monitor: &Monitor,
     ) -> Result<Fitted> {
-        let data = collection(x.nrows(), labels, self.parts.as_deref())?;
         let asked = self.protocol()?;
         let which = self.which(tuples.as_ref())?;
-        let mut recipe = which.recipe(x.ncols())?;
+        let columns = views.iter().map(|(_, x)| x.ncols()).sum();
+        let mut recipe = which.recipe(columns)?;
         recipe.check_tuples(which.tuples)?;
         recipe.check_build()?;
+        let mut data = match views {
+            // The rows of one view stay where they are.
+            [(_, x)] => Collection::new(ids(x.nrows()), vec![view(Array2::zeros((x.nrows(), 0)))])?,
+            several => side_by_side(several, recipe.sees_views())?,
+        };
+        data.labels = labels;
+        data.split = self.parts()?;
+        let x = match views {
+            [(_, x)] => *x,
+            _ => data.view(None)?.matrix.view(),
+        };
         limit_neighbors(&mut recipe, x.nrows() as f64, monitor);
         let mut protocol = asked.protocol(&data, &[])?;
         if !self.measure {
@@ -151,7 +154,25 @@ impl Asked {
         })
     }
 
-    fn protocol(&self) -> Result<Choices> {
+    /// The part of each item, where the split is given.
+    pub(crate) fn parts(&self) -> Result<Option<Vec<Part>>> {
+        let part = |word: &String| {
+            Part::parse(word).ok_or_else(|| {
+                let rule = "must be train, validation, test, query or gallery";
+                Error::parameter("split", format!("\"{word}\""), rule)
+            })
+        };
+        let parts = self.parts.as_ref();
+        let parts = parts.map(|parts| parts.iter().map(part).collect());
+        parts.transpose()
+    }
+
+    /// Share of the labels that is kept, where some are hidden by it.
+    pub(crate) fn label_fraction(&self) -> Option<f64> {
+        self.label_fraction
+    }
+
+    pub(crate) fn protocol(&self) -> Result<Choices> {
         let count = |name: &str, of: Option<usize>| {
             let rule = "must be at least 1";
             let count = |n| NonZeroUsize::new(n).ok_or_else(|| Error::parameter(name, n, rule));
@@ -173,7 +194,7 @@ impl Asked {
     }
 
     /// Which recipe: by name or file, with what is changed in it, or the one that suits.
-    fn which(&self, tuples: Option<&Tuples>) -> Result<Which> {
+    pub(crate) fn which(&self, tuples: Option<&Tuples>) -> Result<Which> {
         let fields = self.settings.as_deref().map(serde_json::from_str);
         let fields = fields.transpose().map_err(|e| {
             let message = format!("settings: {e}; None stands for nothing here, leave it out");
@@ -315,19 +336,23 @@ impl Fitted {
     }
 
     /// Writes a run folder, which `likewise search`, `embed` and `eval` read. `x` are the rows that
-    /// were fitted, and `digest` what tells them from others.
+    /// were fitted, none of several views, and `digest` what tells them from others.
     fn save(
         &self,
         py: Python<'_>,
         path: PathBuf,
-        x: PyReadonlyArray2<'_, f32>,
+        x: Option<PyReadonlyArray2<'_, f32>>,
         digest: String,
         overwrite: bool,
         how: How,
     ) -> PyResult<()> {
         let study = self.measured()?;
-        let x = x.as_array();
+        let x = x.as_ref().map(PyReadonlyArray2::as_array);
         run(py, &how, |monitor| {
+            let view = match x {
+                Some(x) => view(x.to_owned()),
+                None => self.data.view(None)?.clone(),
+            };
             let rights = Rights {
                 overwrite,
                 ..Rights::default()
@@ -347,7 +372,7 @@ impl Fitted {
                 device: &device,
                 max_memory: None,
             };
-            job.keep(study, &self.data, &view(x.to_owned()), work, &at)?;
+            job.keep(study, &self.data, &view, work, &at)?;
             Ok(())
         })
     }

@@ -13,7 +13,8 @@ use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::failure::exception;
+use crate::failure::{exception, exception_in};
+use crate::wording::{N_NEIGHBORS, in_python};
 
 /// How often the interpreter is asked for signals.
 const TICK: Duration = Duration::from_millis(50);
@@ -46,6 +47,16 @@ pub(crate) fn run<T: Send>(
     how: &How,
     work: impl FnOnce(&Monitor) -> Result<T> + Send,
 ) -> PyResult<T> {
+    run_in(py, how, N_NEIGHBORS, work)
+}
+
+/// The same, where what is told of `k` neighbours is said of a setting of this name.
+pub(crate) fn run_in<T: Send>(
+    py: Python<'_>,
+    how: &How,
+    k: &str,
+    work: impl FnOnce(&Monitor) -> Result<T> + Send,
+) -> PyResult<T> {
     let (threads, verbose, listener) = how;
     let pool = pool(*threads)?;
     let (send, heard) = mpsc::channel();
@@ -66,12 +77,12 @@ pub(crate) fn run<T: Send>(
                 None => work(monitor),
             }
         })?;
-        let stopped = listen(py, &heard, listener, monitor);
+        let stopped = listen(py, &heard, (listener, k), monitor);
         let done = py.detach(|| worker.join());
         if let Some(e) = stopped {
             return Err(e);
         }
-        done.map_err(panicked)?.map_err(|e| exception(&e))
+        done.map_err(panicked)?.map_err(|e| exception_in(&e, k))
     })
 }
 
@@ -79,7 +90,7 @@ pub(crate) fn run<T: Send>(
 fn listen(
     py: Python<'_>,
     heard: &Mutex<Receiver<Said>>,
-    listener: &Py<PyAny>,
+    (listener, k): (&Py<PyAny>, &str),
     monitor: &Monitor,
 ) -> Option<PyErr> {
     let mut stopped = None;
@@ -94,7 +105,7 @@ fn listen(
         });
         match next {
             Ok(Said::Event(event)) => {
-                if let Err(e) = tell(py, listener, &event) {
+                if let Err(e) = tell(py, (listener, k), &event) {
                     stop(e);
                 }
             }
@@ -108,13 +119,13 @@ fn listen(
     stopped
 }
 
-fn tell(py: Python<'_>, listener: &Py<PyAny>, event: &Event) -> PyResult<()> {
+fn tell(py: Python<'_>, (listener, k): (&Py<PyAny>, &str), event: &Event) -> PyResult<()> {
     let (kind, text, number) = match event {
-        Event::Start { stage, total } => ("start", Some(stage.as_str()), *total),
+        Event::Start { stage, total } => ("start", Some(stage.clone()), *total),
         Event::Step { done } => ("step", None, Some(*done)),
         Event::End => ("end", None, None),
-        Event::Warning(text) => ("warning", Some(text.as_str()), None),
-        Event::Remark(text) | Event::Note(text) => ("note", Some(text.as_str()), None),
+        Event::Warning(text) => ("warning", Some(in_python(text, k)), None),
+        Event::Remark(text) | Event::Note(text) => ("note", Some(in_python(text, k)), None),
         _ => return Ok(()),
     };
     listener.call1(py, (kind, text, number)).map(drop)

@@ -45,7 +45,7 @@ def test_a_clone_has_the_parameters_and_nothing_learned():
 
 def test_what_was_fitted_survives_a_pickle():
     x, y = blobs()
-    learner = likewise.MetricLearner("itml", measure=False).fit(x, y)
+    learner = likewise.MetricLearner("itml", measure=False).fit(x, hidden(y))
     again = pickle.loads(pickle.dumps(learner))
     assert np.array_equal(again.transform(x), learner.transform(x))
     spread = likewise.LabelPropagation(n_neighbors=5).fit(x, hidden(y))
@@ -153,6 +153,37 @@ def test_every_learner_fits_and_embeds(recipe):
     if learner.similarity_ != "euclidean":
         with pytest.raises(AttributeError, match="Mahalanobis"):
             learner.get_mahalanobis_matrix()
+
+
+#: Recipes beside the learners, which have a test of their own above.
+RECIPES = [name for name in likewise.names("recipes") if name not in likewise.names("learners")]
+#: Of what learns by gradients: one epoch of two small batches.
+SHORT = {"rounds": {"epochs": 1}, "learner": {"train": {"batch": 32, "steps": 2}}}
+#: Recipes that cannot be cut short, and why; one in closed form has nothing to cut.
+WHOLE = {"mixed-lp-paper": "its first five epochs learn from labels alone"}
+#: Recipes that rows of numbers are not enough for, and what they say.
+NEEDS_MORE = {"rotnet": "reads images of 3 x 224 x 224 pixels"}
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+@pytest.mark.filterwarnings("ignore::likewise.LikewiseWarning")
+def test_every_recipe_fits_and_embeds(recipe):
+    x, y = blobs(n=120, classes=3, columns=6)
+    y = hidden(y)
+    learner = likewise.MetricLearner(recipe, measure=False)
+    if recipe in NEEDS_MORE:
+        with pytest.raises(ValueError, match=NEEDS_MORE[recipe]):
+            learner.fit(x, y)
+        return
+    if recipe not in WHOLE:
+        learner.set_params(settings=SHORT)
+    try:
+        learner.fit(x, y)
+    except ValueError as e:
+        assert "learner.train: unknown field" in str(e)
+        learner.set_params(settings=None).fit(x, y)
+    rows = learner.transform(x)
+    assert len(rows) == 120 and np.isfinite(rows).all() and learner.recipe_.startswith(recipe)
 
 
 def test_scores_of_bilinear_and_kernel_models_tell_classes_apart():

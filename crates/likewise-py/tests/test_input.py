@@ -225,10 +225,11 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.KNeighborsGraph(5, approx=True, recall="x").fit(X), TypeError, "^recall = 'x'"),
         (lambda: likewise.LabelPropagation(n_neighbors=5, gamma="a").fit(X, Y), TypeError, "^gamma = 'a'"),
         (lambda: likewise.KNeighborsGraph(5, symmetrize="no").fit(X), ValueError, "^symmetrize"),
+        (lambda: likewise.KNeighborsGraph(5, symmetrize=2.0).fit(X), ValueError, "^symmetrize = 2"),
         (lambda: likewise.KNeighborsGraph(5, approx=True, recall=2).fit(X), ValueError, "recall"),
         (lambda: likewise.LabelPropagation("no", n_neighbors=5).fit(X, Y), ValueError, "^method = no: there are: lgc"),
-        (lambda: likewise.LabelPropagation(n_neighbors=5, parameters={"bta": 1}).fit(X, Y), ValueError, "^bta: .* has no such parameter; it has beta"),
-        (lambda: likewise.LabelPropagation("manifold", n_neighbors=5, parameters={"lambda": 1}).fit(X, Y), ValueError, "lambda has no effect"),
+        (lambda: likewise.LabelPropagation(n_neighbors=5, parameters={"bta": 1}).fit(X, Y), ValueError, "^bta: method=\"mixed\" has no such parameter; it has beta"),
+        (lambda: likewise.LabelPropagation("manifold", n_neighbors=5, parameters={"lambda": 1}).fit(X, Y), ValueError, "lambda has no effect with method=\"manifold\": "),
         (lambda: likewise.LabelPropagation(affinity="rbf").fit(X, Y), ValueError, "^affinity"),
         (lambda: likewise.LabelPropagation(n_neighbors=5, n_jobs=0).fit(X, Y), ValueError, "^n_jobs = 0"),
         (lambda: likewise.LabelPropagation(n_neighbors=5, random_state=-1).fit(X, Y), ValueError, "^random_state = -1"),
@@ -261,6 +262,20 @@ def test_settings_that_cannot_be_used(make, kind, words):
         make()
     # Words of the command would be of no use here.
     assert "--" not in str(raised.value), raised.value
+
+
+def test_a_warning_names_the_keyword():
+    rng = np.random.default_rng(0)
+    x = np.repeat(np.eye(2), 40, axis=0) + 0.01 * rng.normal(size=(80, 2))
+    y = np.full(80, -1)
+    y[[0, 1, 2, 3]] = 0, 0, 1, 1
+    with pytest.warns(likewise.LikewiseWarning, match="no pseudo-label; raise n_neighbors or label one"):
+        likewise.LabelPropagation("lgc", n_neighbors=3).fit(x, y)
+    # In a recipe it is a setting.
+    said = "raise pseudo_labels.graph.k in settings or label one"
+    settings = {"pseudo_labels": {"graph": {"k": 3}}}
+    with pytest.warns(likewise.LikewiseWarning, match=said):
+        likewise.MetricLearner("mixed-rca", settings=settings, measure=False).fit(x, y)
 
 
 def test_a_broken_graph_is_refused():

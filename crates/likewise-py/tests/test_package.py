@@ -6,6 +6,7 @@ import importlib
 import inspect
 import os
 import pkgutil
+import re
 import subprocess
 import sys
 import textwrap
@@ -94,14 +95,19 @@ def test_stubs_say_what_the_extension_has():
     stub = ast.parse((Path(likewise.__file__).parent / "_likewise.pyi").read_text())
 
     def names(function):
-        return [a.arg for a in function.args.args]
+        asked = function.args.args
+        defaults = [ast.literal_eval(value) for value in function.args.defaults]
+        defaults = [inspect.Parameter.empty] * (len(asked) - len(defaults)) + defaults
+        return list(zip((a.arg for a in asked), defaults))
 
     def real(value):
-        return list(inspect.signature(value).parameters)
+        return [(p.name, p.default) for p in inspect.signature(value).parameters.values()]
 
-    said = set()
+    said, constants = set(), set()
     for node in stub.body:
-        if isinstance(node, ast.FunctionDef):
+        if isinstance(node, ast.AnnAssign):
+            constants.add(node.target.id)
+        elif isinstance(node, ast.FunctionDef):
             said.add(node.name)
             assert names(node) == real(getattr(_likewise, node.name)), node.name
         elif isinstance(node, ast.ClassDef):
@@ -112,12 +118,45 @@ def test_stubs_say_what_the_extension_has():
             assert set(methods) == there, node.name
             for name, function in methods.items():
                 value = vars(kind)[name]
-                if not inspect.isgetsetdescriptor(value):
+                is_property = "property" in [d.id for d in function.decorator_list]
+                assert inspect.isgetsetdescriptor(value) == is_property, name
+                if not is_property:
                     static = isinstance(value, staticmethod)
                     wanted = names(function)
                     assert wanted == real(value.__func__ if static else value), name
     there = {n for n, v in vars(_likewise).items() if callable(v) and not n.startswith("_")}
     assert said == there
+    there = {n for n, v in vars(_likewise).items() if not callable(v) and not n.startswith("__")}
+    assert constants == there | {"__version__"}
+
+
+def public_functions():
+    for name in sorted(set(likewise.__all__) - {"__version__", "ray"}):
+        thing = getattr(likewise, name)
+        if inspect.ismodule(thing):
+            for own, value in vars(thing).items():
+                if inspect.isfunction(value) and value.__module__ == thing.__name__ and own[0] != "_":
+                    yield f"{name}.{own}", value
+        elif inspect.isclass(thing) and thing.__module__.startswith("likewise"):
+            for own, value in vars(thing).items():
+                value = getattr(value, "__func__", value)
+                if inspect.isfunction(value) and (own == "__init__" or not own.startswith("_")):
+                    yield f"{name}.{own}", value
+        elif inspect.isfunction(thing):
+            yield name, thing
+
+
+@pytest.mark.parametrize("name, function", list(public_functions()), ids=[name for name, _ in public_functions()])
+def test_types_and_defaults_are_said_and_so(name, function):
+    parameters = inspect.signature(function).parameters
+    untyped = [p for p in parameters.values() if p.name not in ("self", "cls") and p.annotation is p.empty]
+    assert not untyped and inspect.signature(function).return_annotation is not inspect.Signature.empty
+    owner = getattr(likewise, name.split(".")[0])
+    text = owner.__doc__ if name.endswith("__init__") else function.__doc__
+    # "words : int, default=200" in the list of parameters.
+    for names, default in re.findall(r"^ +([\w, ]+) : .*default=(\S+)$", inspect.cleandoc(text or ""), re.M):
+        for own in names.split(", "):
+            assert parameters[own].default == ast.literal_eval(default), own
 
 
 def test_ctrl_c_stops_the_work():
@@ -237,8 +276,13 @@ def test_a_million_rows_are_not_copied():
     assert float(out) < 50, out
 
 
+#: Items of the guide, which has twenty times as many: an extension that is built for tests is slow.
+ITEMS = "1_000"
+
+
 def test_the_guide_and_the_readme_run(tmp_path):
     pages = [ROOT / "docs/python.md", ROOT / "crates/likewise-py/README.md", ROOT / "README.md"]
+    assert pages[0].read_text().count("\nn, classes, columns = 20_000,") == 1
     for page in pages:
         blocks = []
         for part in page.read_text().split("```python\n")[1:]:
@@ -252,6 +296,7 @@ def test_the_guide_and_the_readme_run(tmp_path):
         os.chdir(place)
         try:
             for block in blocks:
+                block = block.replace("columns = 20_000", f"columns = {ITEMS}")
                 exec(compile(block, str(page), "exec"), names)  # noqa: S102
         finally:
             os.chdir(before)

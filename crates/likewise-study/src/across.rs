@@ -182,6 +182,25 @@ impl Job {
         Ok(study)
     }
 
+    /// Fills the folder with a study that was run before, as [`run`](Self::run) does.
+    ///
+    /// Fails where the folder cannot be written.
+    pub fn keep(
+        &mut self,
+        study: &CrossStudy,
+        collection: &Collection,
+        work: Work,
+        at: &Environment,
+    ) -> Result<()> {
+        let origin = Origin {
+            data_sha256: self.digest.clone(),
+            read_as: self.read_as.clone(),
+        };
+        work.note(&self.config(collection)?, &origin)?;
+        self.write(study, collection, &work, at)?;
+        work.finish(at.monitor)
+    }
+
     fn write(
         &mut self,
         study: &CrossStudy,

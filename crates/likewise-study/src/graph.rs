@@ -372,7 +372,7 @@ fn warn_without_edges(graph: &Graph, monitor: &Monitor) {
     if graph.edges().next().is_none() {
         monitor.warn(
             "the graph has no edge: no item has a neighbour that points the same way, so labels \
-             reach nothing; doctor tells more of the features",
+             reach nothing; `likewise doctor` tells more of the features",
         );
     }
 }

@@ -45,9 +45,9 @@ pub use bench::Bench;
 pub use columns::ColumnName;
 pub use cross::{
     ByDirection, CrossClass, CrossKept, CrossPlan, CrossResults, CrossRow, CrossStudy,
-    CrossSummary, Embedded, OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts,
+    CrossSummary, Embedded, OfDraw, TRAIN_SHARE as CROSS_TRAIN_SHARE, Texts, nearest_items,
 };
-pub(crate) use cross::{CrossCell, nearest_items, select_items};
+pub(crate) use cross::{CrossCell, select_items};
 pub use draw::Measured;
 pub use draw_log::DrawLog;
 pub use finding::Finding;

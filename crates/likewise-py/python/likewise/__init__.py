@@ -16,13 +16,17 @@ from ._work import LikewiseWarning
 
 if TYPE_CHECKING:
     from . import losses, metrics, ray
+    from .cross import CrossModalLearner
     from .graph import KNeighborsGraph
+    from .images import Images, describe
     from .index import Index
     from .learner import MetricLearner
     from .propagation import LabelPropagation
     from .study import Study
 
 __all__ = [
+    "CrossModalLearner",
+    "Images",
     "Index",
     "KNeighborsGraph",
     "LabelPropagation",
@@ -30,6 +34,7 @@ __all__ = [
     "MetricLearner",
     "Study",
     "__version__",
+    "describe",
     "explain",
     "losses",
     "metrics",
@@ -38,11 +43,14 @@ __all__ = [
 ]
 
 _PLACES = {
+    "CrossModalLearner": "cross",
+    "Images": "images",
     "Index": "index",
     "KNeighborsGraph": "graph",
     "LabelPropagation": "propagation",
     "MetricLearner": "learner",
     "Study": "study",
+    "describe": "images",
 }
 
 

@@ -10,35 +10,62 @@ import numpy as np
 from . import _likewise
 from ._arrays import as_numpy, rows_of_items, to_json, weights
 from ._labels import Labels
-from ._likewise import Fitted
-from ._work import count, how, seed
+from ._likewise import Across, Fitted
+from ._views import View
+from ._work import count, how, number, seed
 
 
 def fit(
-    rows: np.ndarray,
+    views: list[View],
     labels: Optional[Labels],
     tuples: Any,
+    *,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+    **asked: Any,
+) -> Fitted:
+    """Learn from one view or several side by side, and measure unless that is not asked for."""
+    given = None if labels is None else labels.given
+    wanted = to_ask(len(views[0][1]), **asked)
+    return _likewise.fit(views, given, tuples, wanted, how(n_jobs, verbose))
+
+
+def fit_across(
+    views: list[View],
+    labels: Optional[Labels],
+    *,
+    n_jobs: Optional[int] = None,
+    verbose: bool = False,
+    **asked: Any,
+) -> Across:
+    """Learn across views, and measure."""
+    given = None if labels is None else labels.given
+    wanted = to_ask(len(views[0][1]), **asked)
+    return _likewise.fit_across(views, given, wanted, how(n_jobs, verbose))
+
+
+def to_ask(
+    n: int,
     *,
     recipe: Any,
     settings: Optional[dict],
     split: Any = None,
     labels_per_class: Optional[int] = None,
+    label_fraction: Optional[float] = None,
     draws: Optional[int] = None,
     measure: bool = True,
     random_state: Any = 0,
-    n_jobs: Optional[int] = None,
-    verbose: bool = False,
-) -> Fitted:
-    """Learn, and measure unless that is not asked for."""
+) -> dict:
+    """What is to be learned of `n` items, and how it is measured."""
     parts = None
     if split is not None and not isinstance(split, str):
         parts = [str(part) for part in as_numpy(split, "split")]
-        if len(parts) != len(rows):
-            raise ValueError(f"split names the part of {len(parts)} items, but X has {len(rows)}")
+        if len(parts) != n:
+            raise ValueError(f"split names the part of {len(parts)} items, but X has {n}")
         split = "given"
     if not isinstance(recipe, (str, os.PathLike)):
         raise TypeError(f"recipe = {recipe!r}: must be a name or the path of a .toml file")
-    asked = {
+    return {
         "recipe": os.fspath(recipe),
         "settings": to_json(settings, "settings"),
         "split": split,
@@ -46,12 +73,13 @@ def fit(
         "labels_per_class": None
         if labels_per_class is None
         else count(labels_per_class, "labels_per_class"),
+        "label_fraction": None
+        if label_fraction is None
+        else number(label_fraction, "label_fraction"),
         "draws": None if draws is None else count(draws, "draws"),
         "seed": seed(random_state),
         "measure": bool(measure),
     }
-    given = None if labels is None else labels.given
-    return _likewise.fit(rows, given, tuples, asked, how(n_jobs, verbose))
 
 
 def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

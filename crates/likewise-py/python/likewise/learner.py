@@ -12,7 +12,8 @@ from ._arrays import as_numpy, matrix
 from ._base import Estimator, TransformerMixin
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
-from ._likewise import Fitted, Model
+from ._likewise import Fitted, Model, beside, sees_views
+from ._views import View, are_views, others, read
 from ._work import how
 
 
@@ -54,7 +55,10 @@ class MetricLearner(TransformerMixin, Estimator):
     confidence_ : ndarray of shape (n_samples,), float32
     similarity_ : {"cosine", "euclidean", "bilinear", "scored"}
         How rows of `transform` compare.
+    views_ : list of str or None
+        Names of the views, where several were fitted.
     n_features_in_ : int
+        Columns, of all views together.
 
     Examples
     --------
@@ -92,7 +96,9 @@ class MetricLearner(TransformerMixin, Estimator):
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or a dict of those
+            Of several views, each by its name: ``{"shape": A, "colour": B}``. They are read side by side, each row of
+            length 1, but for recipes that see them apart (``"omks"``); labels spread over the neighbours in all.
         y : array-like of shape (n_samples,), or None
             Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
             to be of none of the classes.
@@ -108,17 +114,23 @@ class MetricLearner(TransformerMixin, Estimator):
             )
         if pairs is not None and triplets is not None:
             raise ValueError("give pairs or triplets, not both")
-        rows = self._rows_to_fit(X)
-        if len(rows) == 1:
+        if are_views(X):
+            views = read(X)
+            if hasattr(self, "feature_names_in_"):
+                del self.feature_names_in_
+        else:
+            views = [("x", self._rows_to_fit(X))]
+        n = len(views[0][1])
+        if n == 1:
             raise ValueError("there is nothing to compare: X has n_samples = 1")
         tuples = None
         if pairs is not None:
             tuples = read_pairs(pairs)
         elif triplets is not None:
             tuples = read_triplets(triplets)
-        labels = None if y is None else encode(y, len(rows))
+        labels = None if y is None else encode(y, n)
         fitted = fit(
-            rows,
+            views,
             labels,
             tuples,
             recipe=self.recipe,
@@ -128,10 +140,13 @@ class MetricLearner(TransformerMixin, Estimator):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        self._take(fitted, labels, len(rows), self.measure)
+        self._take(fitted, labels, views, self.measure)
         return self
 
-    def _take(self, fitted: Fitted, labels: Any, n: int, measured: bool) -> None:
+    def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:
+        several, n = len(views) > 1, len(views[0][1])
+        self.views_ = [name for name, _ in views] if several else None
+        self._columns = {name: rows.shape[1] for name, rows in views}
         self._model = fitted.model
         self.n_features_in_ = self._model.input_dim
         self.recipe_ = fitted.recipe
@@ -139,6 +154,7 @@ class MetricLearner(TransformerMixin, Estimator):
         self.results_ = json.loads(fitted.results()) if measured else None
         self.verdict_ = self.results_["verdict"] if self.results_ else []
         self.similarity_ = self._model.similarity
+        self._apart = sees_views(fitted.settings)
         if labels is None:
             labels = encode(np.full(n, -1), n)
         believed = fitted.believed()
@@ -177,16 +193,29 @@ class MetricLearner(TransformerMixin, Estimator):
         except (NotADirectoryError, json.JSONDecodeError, UnicodeDecodeError) as e:
             raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
         if "views" in results:
-            raise ValueError(f"{run} is a run across views; MetricLearner.load reads one of a single view")
+            raise ValueError(f"{run} is a run across views, which `likewise search` asks")
+        # What one encoder made is one view, whatever its name.
+        names = [] if len(config.get("encoder") or []) == 1 else config["view"].split("+")
+        several = len(names) > 1 and all(names)
         learner = cls(config["recipe"]["name"])
         learner._model = Model.from_bytes(model)
         learner.n_features_in_ = learner._model.input_dim
+        learner.views_, learner._columns = names if several else None, {}
+        learner._apart = sees_views(json.dumps(config["recipe"]))
         learner.recipe_ = config["recipe"]["name"]
         learner.settings_ = config["recipe"]
         learner.results_ = results
         learner.verdict_ = results["verdict"]
         learner.similarity_ = learner._model.similarity
         return learner
+
+    def _rows(self, X: Any, what: str) -> np.ndarray:
+        self._check_fitted(what)
+        if self.views_ is None:
+            if are_views(X):
+                raise TypeError("X is a dict of views, but one array was fitted")
+            return super()._rows(X, what)
+        return beside(others(X, self.views_, self._columns), self._apart, how(self.n_jobs, False))
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed items: rows that compare by `similarity_`; those of the cosine have length 1.
@@ -205,18 +234,21 @@ class MetricLearner(TransformerMixin, Estimator):
 
         Parameters
         ----------
-        pairs : array-like of shape (m, 2, n_features)
+        pairs : array-like of shape (m, 2, n_features), or of several views a dict of those
 
         Returns
         -------
         ndarray of shape (m,), float64
         """
         self._check_fitted("pair_score")
-        both = as_numpy(pairs, "pairs")
-        if both.ndim != 3 or both.shape[1] != 2:
-            raise ValueError(
-                f"pairs is of shape {both.shape}; give (number of pairs, 2, number of features)"
+        if self.views_ is not None and are_views(pairs):
+            both = {name: _pairs(of, f"pairs[{name!r}]") for name, of in pairs.items()}
+            first, second = (
+                self._rows({name: of[:, side] for name, of in both.items()}, "pair_score")
+                for side in (0, 1)
             )
+            return self._model.similarities(first, second, how(self.n_jobs, False))
+        both = _pairs(pairs, "pairs")
         first, second = (matrix(both[:, side], "pairs") for side in (0, 1))
         if first.shape[1] != self.n_features_in_:
             raise ValueError(
@@ -286,3 +318,12 @@ class MetricLearner(TransformerMixin, Estimator):
         tags.target_tags.required = True
         tags.transformer_tags.preserves_dtype = ["float32"]
         return tags
+
+
+def _pairs(pairs: Any, name: str) -> np.ndarray:
+    both = as_numpy(pairs, name)
+    if both.ndim != 3 or both.shape[1] != 2:
+        raise ValueError(
+            f"{name} is of shape {both.shape}; give (number of pairs, 2, number of features)"
+        )
+    return both

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from typing import Any, Optional
@@ -11,6 +10,7 @@ from ._arrays import matrix
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
+from ._views import are_views, digest_of, read
 from ._work import how
 from .learner import MetricLearner
 
@@ -20,7 +20,8 @@ class Study:
 
     Parameters
     ----------
-    X : array-like of shape (n_samples, n_features)
+    X : array-like of shape (n_samples, n_features), or a dict of those
+        Several views by name, as of `MetricLearner.fit`.
     y : array-like of shape (n_samples,), or None
         As of `MetricLearner.fit`.
     recipe, settings
@@ -85,8 +86,8 @@ class Study:
     ) -> None:
         if pairs is not None and triplets is not None:
             raise ValueError("give pairs or triplets, not both")
-        self._rows = matrix(X)
-        self._labels = None if y is None else encode(y, len(self._rows))
+        self._views = read(X) if are_views(X) else [("x", matrix(X))]
+        self._labels = None if y is None else encode(y, len(self._views[0][1]))
         self._tuples: Any = None
         if pairs is not None:
             self._tuples = read_pairs(pairs)
@@ -111,7 +112,7 @@ class Study:
             One row a system: its metrics, and the ends of their 95 % intervals as ``"... low"`` and ``"... high"``.
         """
         self._fitted = fit(
-            self._rows,
+            self._views,
             self._labels,
             self._tuples,
             recipe=self.recipe,
@@ -162,7 +163,7 @@ class Study:
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
-        learner._take(self._done, self._labels, len(self._rows), True)
+        learner._take(self._done, self._labels, self._views, True)
         return learner
 
     def save(self, path: Any, *, overwrite: bool = False) -> str:
@@ -179,12 +180,10 @@ class Study:
         path = os.fspath(path)
         done = self._done
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        digest = hashlib.sha256(memoryview(self._rows))
-        if self._labels is not None:
-            digest.update(memoryview(self._labels.codes))
-            digest.update("\n".join(self._labels.names).encode())
+        # One view is not kept twice.
+        rows = self._views[0][1] if len(self._views) == 1 else None
         work = how(self.n_jobs, self.verbose)
-        done.save(path, self._rows, digest.hexdigest(), overwrite, work)
+        done.save(path, rows, digest_of(self._views, self._labels), overwrite, work)
         return path
 
 

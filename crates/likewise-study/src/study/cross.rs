@@ -21,8 +21,8 @@ mod run;
 mod views;
 
 pub(crate) use self::bench::CrossCell;
-pub use self::embedded::Embedded;
-pub(crate) use self::embedded::{nearest_items, select_items};
+pub(crate) use self::embedded::select_items;
+pub use self::embedded::{Embedded, nearest_items};
 pub use self::plan::CrossPlan;
 pub use self::results::{ByDirection, CrossClass, CrossResults, CrossRow, CrossSummary, OfDraw};
 pub use self::run::{CrossKept, CrossStudy, TRAIN_SHARE};

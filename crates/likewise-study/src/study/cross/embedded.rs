@@ -33,7 +33,9 @@ pub(crate) fn select_items(of: &Embedding, places: &[usize]) -> Embedding {
 
 /// The `k` of the searched that are nearest to each query, best first, with their similarity: the
 /// cosine of numbers, the share of bits that are the same. Of equals the first.
-pub(crate) fn nearest_items(
+///
+/// Fails where numbers are compared with bits, on another number of columns, for `k` of 0, and when cancelled.
+pub fn nearest_items(
     queries: &Embedding,
     searched: &Embedding,
     k: usize,

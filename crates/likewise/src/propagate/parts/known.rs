@@ -560,7 +560,7 @@ impl<'a> Known<'a> {
         if convergence.unreached > 0 {
             monitor.warn(format!(
                 "{} of {} items are in parts of the graph without any label and get no \
-                 pseudo-label; raise k or label one item there",
+                 pseudo-label; raise `k` or label one item there",
                 convergence.unreached,
                 self.graph.n()
             ));

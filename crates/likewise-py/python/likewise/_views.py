@@ -1,0 +1,99 @@
+"""Several views of the same items, by name."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Optional
+
+import numpy as np
+
+from ._arrays import as_numpy, matrix
+from ._labels import Labels
+
+#: A view as the extension takes it: its name, and rows of numbers or texts.
+View = tuple[str, Any]
+
+
+def are_views(X: Any) -> bool:
+    """Whether `X` holds arrays by name."""
+    return isinstance(X, Mapping)
+
+
+def read(X: Any, name: str = "X", *, with_texts: bool = False) -> list[View]:
+    """The views of a dict of arrays, in its order.
+
+    Raises
+    ------
+    TypeError
+        Of anything but a dict whose keys are words.
+    ValueError
+        Of fewer than two views, of views of different items, and of one that is no matrix.
+    """
+    if not are_views(X):
+        raise TypeError(f"{name} must be a dict of arrays, one for each view, by its name")
+    strange = [key for key in X if not isinstance(key, str) or not key or "+" in key]
+    if strange:
+        raise ValueError(f"{name}: views are named by words without +, and there is {strange[0]!r}")
+    if len(X) < 2:
+        raise ValueError(f"{name} has {len(X)} views; give two or more, or one array alone")
+    views = [(key, _of_view(X[key], f"{name}[{key!r}]", with_texts)) for key in X]
+    check_rows(views, name)
+    return views
+
+
+def _of_view(X: Any, name: str, with_texts: bool) -> Any:
+    words = texts(X, name) if with_texts else None
+    return matrix(X, name) if words is None else words
+
+
+def check_rows(views: list[View], name: str) -> None:
+    """Views of the same items have a row for each of them."""
+    counts = {key: len(rows) for key, rows in views}
+    if len(set(counts.values())) > 1:
+        said = ", ".join(f"{key} has {n}" for key, n in counts.items())
+        raise ValueError(f"Found input variables with inconsistent numbers of samples: {name}: {said}")
+
+
+def others(X: Any, names: list[str], columns: dict[str, int]) -> list[View]:
+    """The same views of other items, in the order in which they were fitted, with so many columns where that is known."""
+    if not are_views(X):
+        raise TypeError(f"X must be a dict of the views {', '.join(names)}, as in fit")
+    if set(X) != set(names):
+        raise ValueError(
+            f"X has the views {', '.join(map(str, X))}, but these were fitted: {', '.join(names)}"
+        )
+    views = [(key, matrix(X[key], f"X[{key!r}]")) for key in names]
+    check_rows(views, "X")
+    for key, rows in views:
+        check_columns(rows, f"X[{key!r}]", columns.get(key))
+    return views
+
+
+def check_columns(rows: np.ndarray, name: str, fitted: Optional[int]) -> None:
+    """Rows have as many columns as those that were fitted, where that is known."""
+    if fitted is not None and rows.shape[1] != fitted:
+        raise ValueError(f"{name} has {rows.shape[1]} features, but {fitted} features were fitted")
+
+
+def texts(X: Any, name: str) -> Optional[list[Optional[str]]]:
+    """The text of each item, None of one without; None where these are no texts."""
+    values = as_numpy(X, name)
+    if values.ndim != 1 or values.dtype.kind not in "UOT":
+        return None
+    said = [None if v is None or v != v else v for v in values.tolist()]
+    found = [v for v in said if v is not None]
+    return said if found and all(isinstance(v, str) for v in found) else None
+
+
+def digest_of(views: list[View], labels: Optional[Labels]) -> str:
+    """What tells these data from others."""
+    digest = hashlib.sha256()
+    for name, rows in views:
+        if len(views) > 1:
+            digest.update(name.encode() + b"\0")
+        digest.update(repr(rows).encode() if isinstance(rows, list) else memoryview(rows))
+    if labels is not None:
+        digest.update(memoryview(labels.codes))
+        digest.update("\n".join(labels.names).encode())
+    return digest.hexdigest()

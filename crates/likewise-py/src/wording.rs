@@ -1,0 +1,21 @@
+//! Messages of the library in the words of who writes Python: settings as keywords.
+
+/// What a graph calls the neighbours of an item, which are `k` in the library.
+pub(crate) const N_NEIGHBORS: &str = "n_neighbors";
+
+/// Settings in a message, which stand between backticks, as keywords: `` `method lgc` `` is said of `method="lgc"`,
+/// and `` `k` `` of what has that place here. Fields of a file and commands stay as they are.
+pub(crate) fn in_python(message: &str, k: &str) -> String {
+    let of_file = [" field `", " variant `"];
+    let parts: Vec<&str> = message.split('`').collect();
+    if parts.len().is_multiple_of(2) || of_file.iter().any(|word| message.contains(word)) {
+        return message.to_owned();
+    }
+    let word = |(place, part): (usize, &&str)| match part.split_once(' ') {
+        _ if place % 2 == 0 => (*part).to_owned(),
+        None if *part == "k" => k.to_owned(),
+        Some((name, value)) if name != "likewise" => format!("{name}=\"{value}\""),
+        _ => format!("`{part}`"),
+    };
+    parts.iter().enumerate().map(word).collect()
+}

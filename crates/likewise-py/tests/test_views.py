@@ -1,0 +1,178 @@
+"""Several views of the same items: in one fit, and from one to another."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+from conftest import ROOT, hidden
+
+import likewise
+
+
+def digits(per_class=12, seed=0):
+    """Some handwritten digits in two views, and their classes."""
+    all_views = np.load(ROOT / "testdata/digits.npz")
+    rng = np.random.default_rng(seed)
+    label = all_views["label"]
+    rows = np.concatenate([rng.permutation(np.flatnonzero(label == c))[:per_class] for c in range(10)])
+    views = {name: all_views[name][rows].astype(np.float32) for name in ("fou", "zer")}
+    return views, label[rows].astype(np.int64)
+
+
+@pytest.fixture
+def files(tmp_path):
+    views, y = digits()
+    shown = hidden(y, 3)
+    np.savez(tmp_path / "all.npz", label=y, **views)
+    np.savez(tmp_path / "some.npz", label=shown, **views)
+    return tmp_path, views, y, shown
+
+
+OF_VIEWS = "--view", "fou", "--view", "zer", "--seed", 3, "-o", "run", "--json"
+
+
+@pytest.mark.parametrize("recipe", ["mixed-rca", "omks"])
+def test_a_fit_of_several_views(files, likewise_command, recipe):
+    folder, views, _, shown = files
+    said = json.loads(likewise_command("fit", "some.npz", *OF_VIEWS, "--recipe", recipe, cwd=folder))
+    ours = likewise.MetricLearner(recipe, random_state=3).fit(views, shown)
+    assert ours.views_ == ["fou", "zer"] and ours.n_features_in_ == 76 + 47
+    assert np.array_equal(ours.transform(views), np.load(folder / "run/embeddings.npy"))
+    assert ours.results_["r_precision"] == said["r_precision"] and ours.verdict_ == said["verdict"]
+    # The order of the dict is that of the fit; new items may have another.
+    turned = dict(reversed(views.items()))
+    assert np.array_equal(ours.transform(turned), ours.transform(views))
+    again = likewise.MetricLearner.load(folder / "run")
+    assert again.views_ == ["fou", "zer"]
+    assert np.array_equal(again.transform(views), ours.transform(views))
+    pairs = {name: np.stack([x[:20], x[20:40]], axis=1) for name, x in views.items()}
+    assert np.array_equal(pickle.loads(pickle.dumps(ours)).pair_score(pairs), ours.pair_score(pairs))
+
+
+def test_a_study_of_several_views_is_a_run_of_them(files, likewise_command):
+    folder, views, _, shown = files
+    study = likewise.Study(views, shown, recipe="label-rca")
+    study.save(folder / "mine")
+    words = "--view", "fou", "--view", "zer", "--recipe", "label-rca"
+    likewise_command("fit", "some.npz", *words, "-o", "run", cwd=folder)
+    for name in ["model.safetensors", "embeddings.npy", "metrics.json"]:
+        assert (folder / "mine" / name).read_bytes() == (folder / "run" / name).read_bytes(), name
+    assert study.model.views_ == ["fou", "zer"]
+    answer = json.loads(likewise_command("search", "mine", "--id", 3, "-k", 4, "--json", cwd=folder))
+    assert len(answer[0]["hits"]) == 4
+
+
+@pytest.mark.parametrize("recipe", ["mixed+gsph", "cluster-cca", "cca"])
+def test_a_fit_across_views(files, likewise_command, recipe):
+    folder, views, y, _ = files
+    words, given = [], {}
+    if recipe != "cca":
+        words, given = ["--label-fraction", 0.3, "--draws", 2], {"label_fraction": 0.3, "draws": 2}
+    said = likewise_command("fit", "all.npz", *OF_VIEWS, "--recipe", recipe, *words, cwd=folder)
+    ours = likewise.CrossModalLearner(recipe, random_state=3, **given).fit(views, y)
+    assert ours.results_ == json.loads(said)
+    bits = recipe == "mixed+gsph"
+    theirs = np.load(folder / ("run/codes.npy" if bits else "run/embeddings.npy"))
+    assert np.array_equal(np.concatenate(list(ours.embeddings_.values())), theirs)
+    # A fitted item lies where it lay, and finds what the command finds.
+    assert np.array_equal(ours.transform(views["zer"][:9], "zer"), ours.embeddings_["zer"][:9])
+    ways = "--from", "zer", "--to", "fou"
+    found = likewise_command("search", "run", "--id", 7, *ways, "-k", 5, "--json", cwd=folder)
+    items, similarities = ours.search(views["zer"][7:8], "zer", k=5)
+    hits = json.loads(found)[0]["hits"]
+    assert [int(hit["id"]) for hit in hits] == items[0].tolist()
+    assert np.allclose([hit["similarity"] for hit in hits], similarities[0], atol=1e-6)
+    assert "MAP@50" in ours.text_
+
+
+def test_a_fit_across_views_is_saved_as_a_run(files, likewise_command):
+    folder, views, y, _ = files
+    ours = likewise.CrossModalLearner("scm-seq").fit(views, y)
+    assert ours.save(folder / "mine") == str(folder / "mine")
+    likewise_command(
+        "fit", "all.npz", "--view", "fou", "--view", "zer", "--recipe", "scm-seq", "-o", "run", cwd=folder
+    )
+    for name in ["model.safetensors", "codes.npy", "metrics.json"]:
+        assert (folder / "mine" / name).read_bytes() == (folder / "run" / name).read_bytes(), name
+    with pytest.raises(ValueError, match="overwrite=True"):
+        ours.save(folder / "mine")
+    assert (ours.pseudo_labels_ == y).mean() > 0.5 and ours.confidence_.shape == y.shape
+
+
+def test_texts_are_a_view():
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    words = np.array(["red shirt", "garden hose", "kitchen table"])
+    X = {"rows": 3 * np.eye(3)[y] + rng.normal(size=(90, 3)), "title": [f"{words[c]} {i}" for i, c in enumerate(y)]}
+    learner = likewise.CrossModalLearner("cluster-cca").fit(X, y)
+    items, _ = learner.search(["a red shirt"], "title", "rows", k=5)
+    assert (y[items] == 0).mean() > 0.7
+    lost = {**X, "title": [None, *X["title"][1:]]}
+    learner = likewise.CrossModalLearner("cluster-cca").fit(lost, y)
+    assert len(learner.embeddings_["title"]) == 89
+    with pytest.raises(ValueError, match="title is a view of texts"):
+        learner.transform(np.eye(3), "title")
+
+
+VIEWS, Y = digits(per_class=6)
+NAN = {"fou": VIEWS["fou"], "zer": np.where(np.arange(47) == 7, np.nan, VIEWS["zer"])}
+
+
+@pytest.mark.parametrize("make", [likewise.MetricLearner, likewise.CrossModalLearner])
+@pytest.mark.parametrize(
+    "X, kind, said",
+    [
+        (NAN, ValueError, r"X\['zer'\]: row 0, column 7 is NaN"),
+        ({**VIEWS, "zer": VIEWS["zer"][1:]}, ValueError, "numbers of samples: X: fou has 60, zer has 59"),
+        ({"zer": VIEWS["zer"]}, ValueError, "X has 1 views"),
+        ({"a+b": VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
+        ({3: VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, "and there is 3"),
+        ({"zer": VIEWS["zer"], "fou": VIEWS["fou"][0]}, ValueError, r"1D array instead for X\['fou'\]"),
+    ],
+)
+def test_views_that_cannot_be_used(make, X, kind, said):
+    recipe = "rca" if make is likewise.MetricLearner else "cluster-cca"
+    with pytest.raises(kind, match=said):
+        make(recipe).fit(X, Y)
+
+
+@pytest.mark.parametrize(
+    "make, kind, said",
+    [
+        (lambda: likewise.CrossModalLearner().fit(VIEWS["zer"], Y), TypeError, "X must be a dict"),
+        (lambda: likewise.CrossModalLearner("rca").fit(VIEWS, Y), ValueError, "^recipe = rca: learns within one view"),
+        (lambda: likewise.CrossModalLearner("nosuch").fit(VIEWS, Y), ValueError, "^recipe = nosuch: there are"),
+        (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS, Y[1:]), ValueError, "inconsistent numbers"),
+        (lambda: likewise.CrossModalLearner("gsph").fit(VIEWS), ValueError, "label"),
+        (lambda: likewise.CrossModalLearner("gsph", label_fraction=2).fit(VIEWS, Y), ValueError, "^label_fraction = 2"),
+        (lambda: likewise.CrossModalLearner("gsph", label_fraction="a").fit(VIEWS, Y), TypeError, "^label_fraction"),
+        (lambda: likewise.CrossModalLearner().transform(VIEWS["zer"], "zer"), ValueError, "not fitted"),
+    ],
+)
+def test_fits_across_views_that_cannot_be(make, kind, said):
+    with pytest.raises(kind, match=said) as raised:
+        make()
+    assert "--" not in str(raised.value)
+
+
+def test_other_items_have_the_same_views():
+    fit = likewise.MetricLearner("rca", measure=False).fit(VIEWS, Y)
+    with pytest.raises(ValueError, match="X has the views zer, but these were fitted: fou, zer"):
+        fit.transform({"zer": VIEWS["zer"]})
+    with pytest.raises(ValueError, match=r"X\['fou'\] has 47 features, but 76"):
+        fit.transform({"zer": VIEWS["fou"], "fou": VIEWS["zer"]})
+    with pytest.raises(TypeError, match="X must be a dict of the views fou, zer"):
+        fit.transform(VIEWS["zer"])
+    one = likewise.MetricLearner("rca", measure=False).fit(VIEWS["zer"], Y)
+    with pytest.raises(TypeError, match="X is a dict of views"):
+        one.transform(VIEWS)
+    across = likewise.CrossModalLearner("cluster-cca").fit(VIEWS, Y)
+    for call, said in [
+        (lambda: across.transform(VIEWS["zer"], "sound"), "^view = 'sound': the views are fou, zer"),
+        (lambda: across.search(VIEWS["zer"], "zer", "sound"), "^to = 'sound': the views are fou, zer"),
+        (lambda: across.search(VIEWS["fou"], "zer"), "X has 76 features, but 47"),
+        (lambda: across.search(VIEWS["zer"], "zer", k=0), "^k = 0"),
+    ]:
+        with pytest.raises(ValueError, match=said):
+            call()
