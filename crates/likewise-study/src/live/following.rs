@@ -72,7 +72,7 @@ impl Method {
                     .session(graph, labels, monitor)?,
             ),
             Self::Mixed => Following::Held(
-                Mixed::new()
+                Mixed::labeled()
                     .tolerance(FINE)
                     .session(graph, labels, monitor)?,
             ),
