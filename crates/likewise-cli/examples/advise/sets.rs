@@ -13,8 +13,8 @@ use super::Failed;
 
 /// Name, file, view, and whether strategies were chosen on it.
 ///
-/// Those of Caltech-101 are made by `likewise describe caltech101/images_cap60_short128.tar --labels
-/// caltech101/labels_cap60.csv --with net:weights/efficientnet_lite0.safetensors -o data/caltech101.npz`.
+/// Those of Caltech-101 are made by `likewise describe IMAGES --labels caltech101/labels_cap60.csv --with
+/// net:weights/efficientnet_lite0.safetensors -o data/caltech101.npz`, of the images of `images_cap60_short128.tar`.
 const SETS: [(&str, &str, &str, bool); 17] = [
     ("digits kar", "", "kar", true),
     ("digits zer", "", "zer", true),
@@ -32,7 +32,7 @@ const SETS: [(&str, &str, &str, bool); 17] = [
     ("ORL faces", "multiview/ORL_4view.npz", "view0", false),
     ("MSRC-v5", "multiview/MSRC-v5.npz", "view1", false),
     ("Fashion-MNIST", "fashion-mnist", "pixels", false),
-    ("Caltech-101", "caltech101.npz", "net", false),
+    ("Caltech-101", "caltech101.npz", "lite0", false),
 ];
 /// Items of a set that take part.
 pub(crate) const MOST: usize = 1500;
