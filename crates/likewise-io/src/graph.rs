@@ -28,10 +28,43 @@ use crate::{Error, ErrorKind, Result, atomic};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn write(path: impl AsRef<Path>, graph: &Graph) -> Result<()> {
+    write_as(path, graph, None)
+}
+
+/// As [`write()`], with a text that tells what it is the graph of, in an array `of`.
+pub fn write_of(path: impl AsRef<Path>, graph: &Graph, of: &str) -> Result<()> {
+    write_as(path, graph, Some(of))
+}
+
+fn write_as(path: impl AsRef<Path>, graph: &Graph, of: Option<&str>) -> Result<()> {
     atomic::write(path, |file| {
         let (indptr, indices) = (graph.indptr(), graph.indices());
-        write_csr(file, graph.n(), indptr, indices, graph.weights())
+        write_csr(file, graph.n(), indptr, indices, graph.weights(), of)
     })
+}
+
+/// The graph that [`write_of`] wrote, where its text is this one; `None` for a graph of something else. Fails as
+/// [`read`] does.
+///
+/// ```
+/// # let folder = tempfile::tempdir()?;
+/// let path = folder.path().join("g.npz");
+/// let graph = likewise::Graph::new(vec![0, 1, 2], vec![1, 0], vec![0.5, 0.5])?;
+/// likewise_io::graph::write_of(&path, &graph, "two items")?;
+/// assert_eq!(likewise_io::graph::read_of(&path, "two items")?, Some(graph));
+/// assert_eq!(likewise_io::graph::read_of(&path, "three items")?, None);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn read_of(path: impl AsRef<Path>, of: &str) -> Result<Option<Graph>> {
+    let path = path.as_ref();
+    let graph = || {
+        let mut archive = Archive::open(Input::open(path)?, Budget::new(None))?;
+        if !archive.has("of") || archive.words("of")?.concat() != of {
+            return Ok(None);
+        }
+        from(archive).map(Some)
+    };
+    graph().map_err(|e: Error| e.within(path.display()))
 }
 
 pub(crate) fn write_csr(
@@ -40,8 +73,12 @@ pub(crate) fn write_csr(
     indptr: &[usize],
     indices: &[u32],
     weights: &[f32],
+    of: Option<&str>,
 ) -> Result<()> {
     let mut npz = Writer::new(file);
+    if let Some(of) = of {
+        npz.bytes("of", of.as_bytes())?;
+    }
     let entries = indices.len();
     let columns = indices.iter().copied();
     let starts = indptr.iter().copied();
@@ -74,17 +111,16 @@ pub(crate) fn write_csr(
 /// and 20 bytes an entry for a moment.
 pub fn read(path: impl AsRef<Path>) -> Result<Graph> {
     let path = path.as_ref();
-    let graph = || from(Input::open(path)?);
+    let graph = || from(Archive::open(Input::open(path)?, Budget::new(None))?);
     graph().map_err(|e: Error| e.within(path.display()))
 }
 
 /// Reads a graph from bytes in memory; as [`read`], but messages do not name a file.
 pub fn read_bytes(bytes: &[u8]) -> Result<Graph> {
-    from(Input::memory(bytes))
+    from(Archive::open(Input::memory(bytes), Budget::new(None))?)
 }
 
-fn from(input: Input) -> Result<Graph> {
-    let mut archive = Archive::open(input, Budget::new(None))?;
+fn from(mut archive: Archive) -> Result<Graph> {
     if !archive.has("format") {
         return Err(Error::format(
             "no array \"format\": not a sparse matrix; write it with scipy.sparse.save_npz",
@@ -188,7 +224,7 @@ mod tests {
 
     /// A CSR file of any content, symmetric or not.
     fn csr(n: usize, indptr: &[usize], indices: &[u32], weights: &[f32]) -> Vec<u8> {
-        bytes(|path| atomic::write(path, |f| write_csr(f, n, indptr, indices, weights)))
+        bytes(|path| atomic::write(path, |f| write_csr(f, n, indptr, indices, weights, None)))
     }
 
     #[test]

@@ -38,7 +38,7 @@ pub fn write(
     let indices: Vec<u32> = entries.iter().map(|e| e.1).collect();
     let weights: Vec<f32> = entries.iter().map(|e| e.2).collect();
     atomic::write(path, |file| {
-        graph::write_csr(file, n, &indptr, &indices, &weights)
+        graph::write_csr(file, n, &indptr, &indices, &weights, None)
     })
 }
 

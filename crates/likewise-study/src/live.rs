@@ -40,21 +40,24 @@ pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
+use crate::run_folder::RunFolder;
 use crate::{Result, run_graph, usage};
 
 /// Changes from which on spreading anew is as fast as following them one by one.
 const MANY: usize = 8;
 
-/// The graph that labels spread over: of the rows that the run is searched by.
+/// The graph that labels spread over: of the rows that the run is searched by. Of many items it is kept in the folder of
+/// the run, in `.graph.npz`.
 ///
 /// Fails on NaN, without columns, and when cancelled.
 pub fn graph(
+    run: &RunFolder,
     rows: ArrayView2<f32>,
     similarity: &Similarity,
     seed: u64,
     monitor: &Monitor,
 ) -> Result<Graph> {
-    run_graph::of_rows(rows, similarity.metric(), seed, monitor)
+    run_graph::kept(run, rows, similarity.metric(), seed, monitor)
 }
 
 /// Class and confidence of each item.

@@ -20,6 +20,10 @@ const NEIGHBORS: usize = 15;
 const EXACT: usize = 100_000;
 /// Share of the true neighbours that are found otherwise.
 const RECALL: f64 = 0.95;
+/// Items from which on the graph is kept in the folder of the run: a search for it takes longer than to read it.
+const KEPT: usize = 20_000;
+/// Where it is kept.
+const NAME: &str = ".graph.npz";
 
 /// The items of a run, one row of its embedding each.
 ///
@@ -47,7 +51,47 @@ pub(crate) fn build(
     at: &Environment,
 ) -> Result<Graph> {
     let metric = run.similarity()?.metric();
-    of_rows(embeddings, metric, seed, at.monitor)
+    kept(run, embeddings, metric, seed, at.monitor)
+}
+
+/// The same of rows of the run that compare by a metric. Of many items it is kept in the folder of the run, in
+/// `.graph.npz`, and read from there the next time, while the rows are the same.
+pub(crate) fn kept(
+    run: &RunFolder,
+    rows: ArrayView2<f32>,
+    metric: Metric,
+    seed: u64,
+    monitor: &Monitor,
+) -> Result<Graph> {
+    if rows.nrows() < KEPT {
+        return of_rows(rows, metric, seed, monitor);
+    }
+    let path = run.root().join(NAME);
+    let of = mark(rows, metric, seed);
+    // Whatever else lies there is another graph, or damaged, and gives way to the right one.
+    if let Ok(Some(graph)) = likewise_io::graph::read_of(&path, &of)
+        && graph.n() == rows.nrows()
+    {
+        return Ok(graph);
+    }
+    let graph = of_rows(rows, metric, seed, monitor)?;
+    if let Err(e) = likewise_io::graph::write_of(&path, &graph, &of) {
+        monitor.note(format!("the graph is sought anew the next time: {e}"));
+    }
+    Ok(graph)
+}
+
+/// What tells the graph of some rows from others.
+fn mark(rows: ArrayView2<f32>, metric: Metric, seed: u64) -> String {
+    let bytes = rows.rows().into_iter().map(|row| {
+        row.iter()
+            .flat_map(|value| value.to_le_bytes())
+            .collect::<Vec<u8>>()
+    });
+    let digest = likewise_io::digest_parts(bytes);
+    format!(
+        "likewise 1: {NEIGHBORS} neighbours by {metric:?}, exact to {EXACT}, recall {RECALL}, seed {seed}, rows {digest}"
+    )
 }
 
 /// The same of rows that compare by a metric.

@@ -15,7 +15,7 @@
 //!   say of the sizes of classes: `lgc-uniform`, `poisson-balanced`, `poisson-known` (the true sizes),
 //!   `poisson-mbo-balanced`, `poisson-mbo-known`, and `poisson-mbo-paper-known` of 40 steps a round, as its
 //!   authors have it. `NAME@1e-3` is solved to that tolerance.
-//!   `harmonic-session` and `mixed-session` add one label after the other.
+//!   `harmonic-session` and `mixed-session` add `changes=30` labels, one after the other.
 //! - `tolerance=1e-6`, `labels=5` a class, `draws=1` of them, `rounds=2`, of which the fastest counts.
 
 use std::path::{Path, PathBuf};
@@ -243,17 +243,26 @@ fn follow(graph: &Graph, drawn: &Labels, truth: &[i32], tolerance: f64, mixed: b
         "session of {name}: {:.2} s wall",
         begin.elapsed().as_secs_f64()
     );
-    for (item, class) in truth.iter().enumerate().skip(truth.len() / 2).take(3) {
+    let changes = number("changes", 30.0) as usize;
+    let mut rng = likewise::seed::stream(SEED, "bench changes");
+    let (mut seconds, mut cores, mut moved) = (Vec::new(), 0.0, 0);
+    for _ in 0..changes {
+        let item = rng.random_range(0..truth.len());
         let begin = (Instant::now(), cpu_seconds());
-        let label = Label::Known(*class as u32);
+        let label = Label::Known(truth[item] as u32);
         let changed = session.relabel(item, label, &monitor).expect("an item");
-        println!(
-            "  one label: {:.3} s wall, {:.2} core-s, {} pseudo-labels changed",
-            begin.0.elapsed().as_secs_f64(),
-            cpu_seconds() - begin.1,
-            changed.len()
-        );
+        seconds.push(begin.0.elapsed().as_secs_f64());
+        cores += cpu_seconds() - begin.1;
+        moved += changed.len();
     }
+    seconds.sort_by(f64::total_cmp);
+    println!(
+        "  {changes} labels, one after the other: median {:.3} s wall, slowest {:.3} s, {:.2} core-s each, {moved} \
+         pseudo-labels changed",
+        seconds[changes / 2],
+        seconds[changes - 1],
+        cores / changes as f64,
+    );
     if mixed {
         let begin = (Instant::now(), cpu_seconds());
         let changed = session.refresh(&monitor).expect("a session");

@@ -1,5 +1,6 @@
 //! Solvers: large sparse symmetric systems with several right-hand sides, and smooth minima.
 
+mod coarse;
 pub(crate) mod columns;
 pub mod conjugate_gradient;
 mod exponential;
@@ -10,6 +11,7 @@ mod vectorised;
 
 use std::sync::OnceLock;
 
+pub use coarse::Coarse;
 pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub(crate) use exponential::exp_of_negative;
 pub use minres::MinRes;

@@ -35,12 +35,16 @@ use super::harmonic::deviation;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::positive;
 use super::{Harmonic, Held, Mass, Mixed, Scale};
-use crate::solve::{ConjugateGradient, Sparse};
+use crate::solve::{ConjugateGradient, Operator, Sparse};
 use crate::{Beliefs, Convergence, Error, ErrorKind, Graph, Label, Labels, Monitor, Result};
 
 /// Relative residual of the solve of a change, at most that of the method. A change is
 /// small against the scores, so it needs fewer digits than they do.
 const TOLERANCE: f64 = 1e-8;
+/// Rows of a group of those that the solves of changes are corrected in, most groups, and too few to be of use.
+const ROWS_OF_A_GROUP: usize = 128;
+const GROUPS: usize = 1024;
+const FEW: usize = 8;
 /// An excess below this share of `mu` is what rounding leaves of 0.
 const ROUNDING: f64 = 1e-9;
 
@@ -173,7 +177,7 @@ impl<'a> Session<'a> {
             },
             plain: System {
                 graph,
-                operator: Sparse::new(graph, known.diagonal(mu), graph.weights()),
+                operator: grouped(Sparse::new(graph, known.diagonal(mu), graph.weights()))?,
                 scores,
             },
             mixed: None,
@@ -264,7 +268,7 @@ impl<'a> Session<'a> {
         let graph = self.plain.graph;
         let system = System {
             graph,
-            operator: method.operator(graph, known.diagonal(self.mu), &negatives),
+            operator: grouped(method.operator(graph, known.diagonal(self.mu), &negatives))?,
             scores: known.over_all_classes(std::mem::take(&mut solution.x)),
         };
         self.mixed = Some(Second {
@@ -390,6 +394,15 @@ impl<'a> Session<'a> {
             .map(|(_, item)| item)
             .collect()
     }
+}
+
+/// An operator that is solved with again and again: of many rows, by groups of them.
+fn grouped<T: Copy + Into<f64> + Sync + Send>(operator: Sparse<'_, T>) -> Result<Sparse<'_, T>> {
+    let groups = (operator.n() / ROWS_OF_A_GROUP).min(GROUPS);
+    if groups < FEW {
+        return Ok(operator);
+    }
+    operator.grouped(groups)
 }
 
 /// Fails where there is no such item.

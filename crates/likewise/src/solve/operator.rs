@@ -3,8 +3,11 @@
 use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
+use ndarray::Array2;
+
+use super::coarse::Coarse;
 use super::vectorised;
-use crate::{Graph, parallel};
+use crate::{Graph, Result, parallel};
 
 /// A symmetric matrix that is known by what it does to a block of columns.
 ///
@@ -27,6 +30,11 @@ pub trait Operator: Sync {
 
     /// The diagonal of `M`.
     fn diagonal(&self) -> &[f64];
+
+    /// Groups of rows in which a solve is corrected, where they are known.
+    fn coarse(&self) -> Option<&Coarse> {
+        None
+    }
 }
 
 /// `f32` or `f64`.
@@ -71,6 +79,7 @@ pub struct Sparse<'a, T: Clone> {
     diagonal: Vec<f64>,
     excess: Vec<f64>,
     weights: Cow<'a, [T]>,
+    coarse: Option<Coarse>,
 }
 
 impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
@@ -92,7 +101,51 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
             diagonal,
             excess,
             weights,
+            coarse: None,
         }
+    }
+
+    /// The same, whose solves are also corrected in `at_most` groups of rows: few products are needed then, also where
+    /// parts of the graph hang together by little.
+    ///
+    /// Fails where the matrix is not positive definite.
+    pub fn grouped(self, at_most: usize) -> Result<Self> {
+        let coarse = Some(Coarse::new(&self, at_most)?);
+        Ok(Self { coarse, ..self })
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        self.graph
+    }
+
+    /// `Z^T M Z` of groups of rows: of each row its own, and the rows of one after the other, of which each `begins`
+    /// where it does.
+    pub(super) fn between(&self, group: &[u32], begins: &[usize], rows: &[u32]) -> Array2<f64> {
+        let m = begins.len() - 1;
+        let sums = parallel::map(begins.windows(2).enumerate(), |(own, members)| {
+            let mut sums = vec![0.0; m];
+            for &row in &rows[members[0]..members[1]] {
+                sums[own] += self.excess[row as usize];
+                let entries =
+                    self.graph.indptr()[row as usize]..self.graph.indptr()[row as usize + 1];
+                let each = self.graph.indices()[entries.clone()].iter();
+                for (&end, &weight) in each.zip(&self.weights[entries]) {
+                    let other = group[end as usize] as usize;
+                    if other != own {
+                        sums[own] += weight.into();
+                        if let Some(sum) = sums.get_mut(other) {
+                            *sum -= weight.into();
+                        }
+                    }
+                }
+            }
+            sums
+        });
+        let mut between = Array2::zeros((m, m));
+        for (mut row, sums) in between.rows_mut().into_iter().zip(sums) {
+            row.assign(&ndarray::ArrayView1::from(&sums));
+        }
+        between
     }
 
     /// `d_i + sum_j |w_ij| d_j / d_i` of each row, 0 where the diagonal `d` is: by Gershgorin, of the rows and
@@ -133,6 +186,9 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
     pub(crate) fn add_to_diagonal(&mut self, i: usize, value: f64) {
         self.diagonal[i] += value;
         self.excess[i] += value;
+        if let Some(coarse) = &mut self.coarse {
+            coarse.add_to_diagonal(i, value);
+        }
     }
 
     #[expect(
@@ -208,6 +264,10 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
 
     fn diagonal(&self) -> &[f64] {
         &self.diagonal
+    }
+
+    fn coarse(&self) -> Option<&Coarse> {
+        self.coarse.as_ref()
     }
 }
 

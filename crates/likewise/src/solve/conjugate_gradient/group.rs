@@ -54,6 +54,8 @@ pub(super) struct Group<'a, O, const W: usize> {
     scale: Row<W>,
     /// `r . M^-1 r` of the preconditioner.
     rz: Row<W>,
+    /// What the preconditioner adds to each row of a group of rows, where the operator knows such.
+    shared: Vec<[f32; W]>,
     /// Squared lengths of the residual, of the largest one since it was computed anew, and
     /// of the right-hand side.
     rr: Row<W>,
@@ -92,6 +94,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
             q: block(&mut space.q, n),
             scale,
             rz: [0.0; W],
+            shared: Vec::new(),
             rr: [0.0; W],
             peak: [0.0; W],
             bb: [0.0; W],
@@ -245,8 +248,19 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
             )
         });
         (self.rr, self.rz) = in_order_both(&sums);
+        self.correct();
         for (peak, rr) in self.peak.iter_mut().zip(self.rr) {
             *peak = peak.max(rr);
+        }
+    }
+
+    /// What groups of rows share of the preconditioned residual.
+    fn correct(&mut self) {
+        if let Some(coarse) = self.operator.coarse() {
+            let lengths = coarse.correct(self.r, &mut self.shared);
+            for (rz, length) in self.rz.iter_mut().zip(lengths) {
+                *rz += length;
+            }
         }
     }
 
@@ -270,6 +284,19 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
                     }
                 },
             );
+        });
+        let Some(coarse) = self.operator.coarse() else {
+            return;
+        };
+        let shared = &self.shared;
+        parallel::each(self.p.chunks_mut(ROWS).enumerate(), |(chunk, p)| {
+            for (p, row) in p.iter_mut().zip(chunk * ROWS..) {
+                if let Some(group) = coarse.of(row) {
+                    for (p, shared) in p.iter_mut().zip(shared[group]) {
+                        *p += shared;
+                    }
+                }
+            }
         });
     }
 
@@ -321,6 +348,7 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
             lengths(r, inverse)
         });
         (self.rr, self.rz) = in_order_both(&sums);
+        self.correct();
         self.peak = self.rr;
         self.renewed = true;
     }
