@@ -7,6 +7,7 @@ mod exponential;
 pub(crate) mod lbfgs;
 pub mod minres;
 pub mod operator;
+mod ordered;
 mod vectorised;
 
 use std::sync::OnceLock;
@@ -16,6 +17,7 @@ pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub(crate) use exponential::exp_of_negative;
 pub use minres::MinRes;
 pub use operator::{Operator, Real, Sparse};
+pub use ordered::Ordered;
 pub(crate) use vectorised::vectorised;
 
 /// Runs dense algebra on one thread: how it is cut into parts, and with that its last bits,

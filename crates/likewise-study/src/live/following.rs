@@ -13,7 +13,7 @@ use crate::{Result, usage};
 const HOLD: f64 = 1.0;
 
 /// How fine a solve is. At the default it takes nearly twice as long, and beliefs are the same but for ties.
-const FINE: f64 = 1e-6;
+const FINE: f64 = 1e-4;
 
 /// A method by which labels spread while people give them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView2};
 
 use super::parts::known::Known;
 use super::session::{changed, check_item, largest_first, reaching};
-use crate::solve::Solution;
+use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
 
 /// A method whose answer is made of a sum over the labels.
@@ -28,8 +28,14 @@ pub(super) trait Additive: Clone {
     /// Fails where what is known of sizes does not suit the labels.
     fn check_sizes(&self, known: &Known) -> Result<()>;
 
-    /// `g` of an item, the column `x` of the solution.
-    fn of_one(&self, graph: &Graph, item: usize, monitor: &Monitor) -> Result<Solution>;
+    /// `g` of an item, the column `x` of the solution, by the [system](AdditiveSession) of the graph.
+    fn of_one(
+        &self,
+        graph: &Graph,
+        system: &Ordered<f32>,
+        item: usize,
+        monitor: &Monitor,
+    ) -> Result<Solution>;
 
     /// The beliefs that `A`, over all classes, comes to.
     fn decided(
@@ -45,6 +51,8 @@ pub(super) trait Additive: Clone {
 pub struct AdditiveSession<'a, M> {
     pub(super) method: M,
     graph: &'a Graph,
+    /// What each column is solved by.
+    system: Ordered<f32>,
     labels: Labels,
     /// `A`, over all classes, those without a label included.
     sums: Array2<f64>,
@@ -59,7 +67,7 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
     /// From `A` over all classes, and how it was solved for.
     pub(super) fn begin(
         method: &M,
-        graph: &'a Graph,
+        (graph, system): (&'a Graph, Ordered<f32>),
         known: &Known,
         labels: &Labels,
         (sums, convergence): (Array2<f64>, Convergence),
@@ -68,6 +76,7 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
         Ok(Self {
             method: method.clone(),
             graph,
+            system,
             labels: labels.clone(),
             sums,
             beliefs,
@@ -125,7 +134,7 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
         }
         monitor.start(M::STAGE, None);
         // As fine as the rest: what it misses stays.
-        let solution = self.method.of_one(self.graph, item, monitor)?;
+        let solution = (self.method).of_one(self.graph, &self.system, item, monitor)?;
         monitor.end();
         for (class, sign) in [(from, -1.0), (to, 1.0)] {
             if let Some(class) = class {
@@ -185,7 +194,9 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
         }
         monitor.start("sources of a belief", None);
         // The matrix is symmetric: what flows from the item to a label is what flows from that to the item.
-        let column = self.method.of_one(self.graph, item, monitor)?.x;
+        let column = (self.method)
+            .of_one(self.graph, &self.system, item, monitor)?
+            .x;
         monitor.end();
         let least = labeled
             .iter()

@@ -14,6 +14,7 @@
 //!
 //! Source: Zhuang and Moulin 2023, eq. (16). The deviation form is ours.
 
+use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
 use super::parts::known::Known;
@@ -91,14 +92,19 @@ pub(super) fn deviation(
     monitor: &Monitor,
 ) -> Result<Solution> {
     let operator = Sparse::new(known.graph, known.diagonal(mu), known.graph.weights());
-    let labeled = known.labeled();
-    let mut rhs = known.one_hot_rows(|_| mu);
-    for (mut row, &i) in rhs.rows_mut().into_iter().zip(&labeled) {
-        row.scaled_add(-mu, &known.proportions(i));
-    }
+    let (labeled, rhs) = (known.labeled(), pulls(known, mu));
     let mut solution = solver.solve_rows(&operator, &labeled, rhs.view(), None, monitor)?;
     known.center(&mut solution.x);
     Ok(solution)
+}
+
+/// `U (Y - 1 pi^T)`, the rows of the labeled nodes.
+pub(super) fn pulls(known: &Known, mu: f64) -> Array2<f64> {
+    let mut rhs = known.one_hot_rows(|_| mu);
+    for (mut row, &i) in rhs.rows_mut().into_iter().zip(&known.labeled()) {
+        row.scaled_add(-mu, &known.proportions(i));
+    }
+    rhs
 }
 
 #[cfg(test)]

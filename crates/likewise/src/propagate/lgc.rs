@@ -139,33 +139,29 @@ pub(super) fn solve(
     solver: &ConjugateGradient,
     monitor: &Monitor,
 ) -> Result<Solution> {
-    let degrees = known.graph.divisors();
-    let operator = operator(known.graph, &degrees, mu);
-    let rhs = known.one_hot_rows(|i| mu * degrees[i].sqrt());
+    let operator = operator(known.graph, &known.graph.divisors(), mu);
+    let rhs = pulls(known, mu);
     monitor.start("local and global consistency", None);
     let mut solution = solver.solve_rows(&operator, &known.labeled(), rhs.view(), None, monitor)?;
     monitor.end();
-    for_each_row(&mut solution.x, |i, mut row| row *= degrees[i].sqrt());
+    scale(known.graph, &mut solution);
     Ok(solution)
 }
 
-/// `F` of a label at one item alone (`n x 1`).
-pub(super) fn of_one(
-    graph: &Graph,
-    item: usize,
-    mu: f64,
-    solver: &ConjugateGradient,
-    monitor: &Monitor,
-) -> Result<Solution> {
+/// `mu D^1/2 Y`, the rows of the labeled nodes.
+pub(super) fn pulls(known: &Known, mu: f64) -> Array2<f64> {
+    let degrees = known.graph.divisors();
+    known.one_hot_rows(|i| mu * degrees[i].sqrt())
+}
+
+/// From `D^-1/2 F` to `F`.
+pub(super) fn scale(graph: &Graph, solution: &mut Solution) {
     let degrees = graph.divisors();
-    let operator = operator(graph, &degrees, mu);
-    let rhs = Array2::from_elem((1, 1), mu * degrees[item].sqrt());
-    let mut solution = solver.solve_rows(&operator, &[item], rhs.view(), None, monitor)?;
     for_each_row(&mut solution.x, |i, mut row| row *= degrees[i].sqrt());
-    Ok(solution)
 }
 
-fn operator<'a>(graph: &'a Graph, degrees: &[f64], mu: f64) -> Sparse<'a, f32> {
+/// `(1 + mu) D - W`.
+pub(super) fn operator<'a>(graph: &'a Graph, degrees: &[f64], mu: f64) -> Sparse<'a, f32> {
     let diagonal = degrees.iter().map(|d| (1.0 + mu) * d).collect();
     Sparse::new(graph, diagonal, graph.weights())
 }

@@ -19,11 +19,11 @@
 use ndarray::Array2;
 
 use super::additive_session::{Additive, AdditiveSession};
-use super::lgc::{of_one, solve};
+use super::lgc::{operator, pulls, scale};
 use super::parts::counted::Counted;
 use super::parts::known::{Known, for_each_row};
 use super::{Given, Lgc};
-use crate::solve::Solution;
+use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
 
 /// Beliefs of local and global consistency that follow single changes of labels.
@@ -62,10 +62,15 @@ impl Lgc {
         self.check()?;
         let known = Known::new(graph, labels, monitor)?;
         self.check_sizes(&known)?;
-        let mut solution = solve(&known, self.own_mu(), &self.solver(), monitor)?;
+        let system = Ordered::new(operator(graph, &graph.divisors(), self.own_mu()))?;
+        let (labeled, rhs) = (known.labeled(), pulls(&known, self.own_mu()));
+        monitor.start("local and global consistency", None);
+        let mut solution = system.solve_rows(&self.solver(), &labeled, rhs.view(), monitor)?;
+        monitor.end();
+        scale(graph, &mut solution);
         let sums = known.over_all_classes(std::mem::take(&mut solution.x));
         let convergence = known.convergence(&[&solution], monitor);
-        AdditiveSession::begin(self, graph, &known, labels, (sums, convergence))
+        AdditiveSession::begin(self, (graph, system), &known, labels, (sums, convergence))
     }
 }
 
@@ -74,8 +79,18 @@ impl Additive for Lgc {
         self.counted(known).map(drop)
     }
 
-    fn of_one(&self, graph: &Graph, item: usize, monitor: &Monitor) -> Result<Solution> {
-        of_one(graph, item, self.own_mu(), &self.solver(), monitor)
+    fn of_one(
+        &self,
+        graph: &Graph,
+        system: &Ordered<f32>,
+        item: usize,
+        monitor: &Monitor,
+    ) -> Result<Solution> {
+        let pull = self.own_mu() * graph.divisors()[item].sqrt();
+        let rhs = Array2::from_elem((1, 1), pull);
+        let mut solution = system.solve_rows(&self.solver(), &[item], rhs.view(), monitor)?;
+        scale(graph, &mut solution);
+        Ok(solution)
     }
 
     fn decided(

@@ -29,7 +29,7 @@ use super::parts::counted::decided;
 use super::parts::known::{Known, for_each_row};
 use super::poisson::center;
 use super::{Given, Poisson};
-use crate::solve::{ConjugateGradient, Solution, Sparse};
+use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse};
 use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
 
 /// Beliefs of Poisson learning that follow single changes of labels.
@@ -70,11 +70,12 @@ impl Poisson {
         self.check_sizes(&known)?;
         let sources = Known::over_all(graph, labels).one_hot(|_| 1.0);
         monitor.start("Poisson learning", None);
-        let mut solution = flows(graph, sources, &self.solver(), monitor)?;
+        let system = Ordered::new(Sparse::new(graph, graph.divisors(), graph.weights()))?;
+        let mut solution = flows(graph, &system, sources, &self.solver(), monitor)?;
         monitor.end();
         let sums = std::mem::take(&mut solution.x);
         let convergence = known.convergence(&[&solution], monitor);
-        AdditiveSession::begin(self, graph, &known, labels, (sums, convergence))
+        AdditiveSession::begin(self, (graph, system), &known, labels, (sums, convergence))
     }
 }
 
@@ -83,10 +84,16 @@ impl Additive for Poisson {
         self.bounds(known).map(drop)
     }
 
-    fn of_one(&self, graph: &Graph, item: usize, monitor: &Monitor) -> Result<Solution> {
+    fn of_one(
+        &self,
+        graph: &Graph,
+        system: &Ordered<f32>,
+        item: usize,
+        monitor: &Monitor,
+    ) -> Result<Solution> {
         let mut source = Array2::zeros((graph.n(), 1));
         source[[item, 0]] = 1.0;
-        flows(graph, source, &self.solver(), monitor)
+        flows(graph, system, source, &self.solver(), monitor)
     }
 
     fn decided(
@@ -109,6 +116,7 @@ impl Additive for Poisson {
 /// its mean by the degrees is 0 in every component.
 fn flows(
     graph: &Graph,
+    system: &Ordered<f32>,
     mut sources: Array2<f64>,
     solver: &ConjugateGradient,
     monitor: &Monitor,
@@ -130,8 +138,8 @@ fn flows(
             row.fill(0.0);
         }
     });
-    let operator = Sparse::new(graph, graph.divisors(), graph.weights());
-    let mut solution = solver.solve(&operator, sources.view(), None, monitor)?;
+    let rows: Vec<usize> = (0..graph.n()).collect();
+    let mut solution = system.solve_rows(solver, &rows, sources.view(), monitor)?;
     center(graph, &mut solution.x);
     Ok(solution)
 }

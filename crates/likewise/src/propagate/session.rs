@@ -29,22 +29,18 @@
 //!
 //! Source: Sherman and Morrison 1950 for the update; the rest is ours.
 
-use ndarray::{Array1, Array2, ArrayView2, array};
+use ndarray::{Array1, Array2, ArrayView2, Axis, array};
 
-use super::harmonic::deviation;
+use super::harmonic::pulls;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::positive;
 use super::{Harmonic, Held, Mass, Mixed, Scale};
-use crate::solve::{ConjugateGradient, Operator, Sparse};
+use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse};
 use crate::{Beliefs, Convergence, Error, ErrorKind, Graph, Label, Labels, Monitor, Result};
 
 /// Relative residual of the solve of a change, at most that of the method. A change is
 /// small against the scores, so it needs fewer digits than they do.
 const TOLERANCE: f64 = 1e-8;
-/// Rows of a group of those that the solves of changes are corrected in, most groups, and too few to be of use.
-const ROWS_OF_A_GROUP: usize = 128;
-const GROUPS: usize = 1024;
-const FEW: usize = 8;
 /// An excess below this share of `mu` is what rounding leaves of 0.
 const ROUNDING: f64 = 1e-9;
 
@@ -84,7 +80,7 @@ pub struct Session<'a> {
 #[derive(Debug, Clone)]
 struct System<'a, T: Clone> {
     graph: &'a Graph,
-    operator: Sparse<'a, T>,
+    operator: Ordered<T>,
     scores: Array2<f64>,
 }
 
@@ -162,7 +158,9 @@ impl<'a> Session<'a> {
     ) -> Result<Self> {
         let known = Known::new(graph, labels, monitor)?;
         monitor.start("label propagation", None);
-        let mut solution = deviation(&known, mu, &solver, monitor)?;
+        let operator = Sparse::new(graph, known.diagonal(mu), graph.weights());
+        let operator = Ordered::new(operator)?;
+        let mut solution = deviation(&known, mu, &operator, &solver, monitor)?;
         monitor.end();
         let convergence = known.convergence(&[&solution], monitor);
         let scores = known.with_proportions(std::mem::take(&mut solution.x));
@@ -177,7 +175,7 @@ impl<'a> Session<'a> {
             },
             plain: System {
                 graph,
-                operator: grouped(Sparse::new(graph, known.diagonal(mu), graph.weights()))?,
+                operator,
                 scores,
             },
             mixed: None,
@@ -266,9 +264,10 @@ impl<'a> Session<'a> {
         self.convergence.mean_negative_weight = Some(mean);
         self.convergence.negative_share = Some(share);
         let graph = self.plain.graph;
+        let operator = method.operator(graph, known.diagonal(self.mu), &negatives);
         let system = System {
             graph,
-            operator: grouped(method.operator(graph, known.diagonal(self.mu), &negatives))?,
+            operator: Ordered::new(operator)?,
             scores: known.over_all_classes(std::mem::take(&mut solution.x)),
         };
         self.mixed = Some(Second {
@@ -396,15 +395,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// An operator that is solved with again and again: of many rows, by groups of them.
-fn grouped<T: Copy + Into<f64> + Sync + Send>(operator: Sparse<'_, T>) -> Result<Sparse<'_, T>> {
-    let groups = (operator.n() / ROWS_OF_A_GROUP).min(GROUPS);
-    if groups < FEW {
-        return Ok(operator);
-    }
-    operator.grouped(groups)
-}
-
 /// Fails where there is no such item.
 pub(super) fn check_item(labels: &Labels, item: usize) -> Result<()> {
     if item < labels.len() {
@@ -482,11 +472,7 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
             self.fill(own, &Array1::zeros(self.scores.ncols()));
             return Ok(());
         }
-        let excess = self.operator.excess();
-        let total: f64 = (0..component.len())
-            .filter(|&i| own(i))
-            .map(|i| excess[i])
-            .sum();
+        let total = self.held(own);
         if left == 1 && from.is_none() && total <= mu * (1.0 + ROUNDING) {
             // The first label of a component that nothing else holds: it goes everywhere.
             let y = target(to);
@@ -524,10 +510,16 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         solver: &ConjugateGradient,
         monitor: &Monitor,
     ) -> Result<Vec<f64>> {
-        let excess = self.operator.excess();
-        let inside = (0..excess.len()).filter(|&i| own(i));
-        let total: f64 = inside.map(|i| excess[i]).sum();
-        self.column(item, own, total, solver, monitor)
+        let held = self.held(&own);
+        self.column(item, own, held, solver, monitor)
+    }
+
+    /// What holds some items.
+    fn held(&self, which: impl Fn(usize) -> bool) -> f64 {
+        let excess = (0..self.graph.n()).filter(|&i| which(i));
+        excess
+            .map(|i| self.operator.excess()[self.operator.place(i)])
+            .sum()
     }
 
     /// `M^-1 e_i`. Its constant part in the component, which is large, is known beforehand:
@@ -540,25 +532,38 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         solver: &ConjugateGradient,
         monitor: &Monitor,
     ) -> Result<Vec<f64>> {
-        let n = self.graph.n();
-        let constant = |value: f64| move |own: bool| if own { value } else { 0.0 };
-        let start: Vec<f64> = (0..n).map(&own).map(constant(1.0 / total)).collect();
-        let start = Array2::from_shape_vec((n, 1), start)
-            .map_err(|e| Error::data(format!("start of a solve: {e}")))?;
-        let one = array![[1.0]];
+        let order = self.operator.order();
+        let inside: Vec<bool> = order.iter().map(|&i| own(i as usize)).collect();
+        let constant = |&inside: &bool| if inside { 1.0 / total } else { 0.0 };
+        let start = Array1::from_iter(inside.iter().map(constant));
+        let start = start.insert_axis(Axis(1));
+        let (place, one) = (self.operator.place(item), array![[1.0]]);
         let solution =
-            solver.solve_rows(&self.operator, &[item], one.view(), Some(start), monitor)?;
-        let mut g = solution.x.into_raw_vec_and_offset().0;
+            solver.solve_rows(&self.operator, &[place], one.view(), Some(start), monitor)?;
+        let found = solution.x.column(0).to_owned();
         let excess = self.operator.excess();
-        let sum: f64 = g.iter().zip(excess).map(|(g, e)| g * e).sum();
+        let sum: f64 = found.iter().zip(excess).map(|(g, e)| g * e).sum();
         let missing = (1.0 - sum) / total;
-        for (i, g) in g.iter_mut().enumerate() {
-            if own(i) {
-                *g += missing;
-            }
+        let mut g = vec![0.0; order.len()];
+        for ((&i, &found), inside) in order.iter().zip(&found).zip(inside) {
+            g[i as usize] = if inside { found + missing } else { found };
         }
         Ok(g)
     }
+}
+
+/// The deviation of harmonic scores from the shares of the classes, as [`Harmonic`] has it, by an operator in its order.
+fn deviation(
+    known: &Known,
+    mu: f64,
+    operator: &Ordered<f32>,
+    solver: &ConjugateGradient,
+    monitor: &Monitor,
+) -> Result<Solution> {
+    let (labeled, rhs) = (known.labeled(), pulls(known, mu));
+    let mut solution = operator.solve_rows(solver, &labeled, rhs.view(), monitor)?;
+    known.center(&mut solution.x);
+    Ok(solution)
 }
 
 #[cfg(test)]

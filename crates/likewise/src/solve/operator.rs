@@ -3,11 +3,9 @@
 use std::borrow::Cow;
 use std::ops::{Add, Mul, Range, Sub};
 
-use ndarray::Array2;
-
-use super::coarse::Coarse;
+use super::coarse::{Coarse, Entries};
 use super::vectorised;
-use crate::{Graph, Result, parallel};
+use crate::{Graph, parallel};
 
 /// A symmetric matrix that is known by what it does to a block of columns.
 ///
@@ -79,7 +77,6 @@ pub struct Sparse<'a, T: Clone> {
     diagonal: Vec<f64>,
     excess: Vec<f64>,
     weights: Cow<'a, [T]>,
-    coarse: Option<Coarse>,
 }
 
 impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
@@ -101,51 +98,7 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
             diagonal,
             excess,
             weights,
-            coarse: None,
         }
-    }
-
-    /// The same, whose solves are also corrected in `at_most` groups of rows: few products are needed then, also where
-    /// parts of the graph hang together by little.
-    ///
-    /// Fails where the matrix is not positive definite.
-    pub fn grouped(self, at_most: usize) -> Result<Self> {
-        let coarse = Some(Coarse::new(&self, at_most)?);
-        Ok(Self { coarse, ..self })
-    }
-
-    pub(super) fn graph(&self) -> &Graph {
-        self.graph
-    }
-
-    /// `Z^T M Z` of groups of rows: of each row its own, and the rows of one after the other, of which each `begins`
-    /// where it does.
-    pub(super) fn between(&self, group: &[u32], begins: &[usize], rows: &[u32]) -> Array2<f64> {
-        let m = begins.len() - 1;
-        let sums = parallel::map(begins.windows(2).enumerate(), |(own, members)| {
-            let mut sums = vec![0.0; m];
-            for &row in &rows[members[0]..members[1]] {
-                sums[own] += self.excess[row as usize];
-                let entries =
-                    self.graph.indptr()[row as usize]..self.graph.indptr()[row as usize + 1];
-                let each = self.graph.indices()[entries.clone()].iter();
-                for (&end, &weight) in each.zip(&self.weights[entries]) {
-                    let other = group[end as usize] as usize;
-                    if other != own {
-                        sums[own] += weight.into();
-                        if let Some(sum) = sums.get_mut(other) {
-                            *sum -= weight.into();
-                        }
-                    }
-                }
-            }
-            sums
-        });
-        let mut between = Array2::zeros((m, m));
-        for (mut row, sums) in between.rows_mut().into_iter().zip(sums) {
-            row.assign(&ndarray::ArrayView1::from(&sums));
-        }
-        between
     }
 
     /// `d_i + sum_j |w_ij| d_j / d_i` of each row, 0 where the diagonal `d` is: by Gershgorin, of the rows and
@@ -174,11 +127,6 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
         })
     }
 
-    /// The excess `e = M 1`, of each row.
-    pub(crate) fn excess(&self) -> &[f64] {
-        &self.excess
-    }
-
     /// Adds to one value of the diagonal.
     ///
     /// # Panics
@@ -186,41 +134,44 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
     pub(crate) fn add_to_diagonal(&mut self, i: usize, value: f64) {
         self.diagonal[i] += value;
         self.excess[i] += value;
-        if let Some(coarse) = &mut self.coarse {
-            coarse.add_to_diagonal(i, value);
-        }
     }
 
-    #[expect(
-        clippy::inline_always,
-        reason = "must be compiled with the features of its caller"
-    )]
-    #[inline(always)]
-    fn multiply_rows<X: Real, Y: Real + From<X>, const W: usize>(
-        &self,
-        rows: Range<usize>,
-        x: &[[X; W]],
-        y: &mut [[Y; W]],
-    ) {
-        for (i, y) in rows.zip(y) {
-            let own: [Y; W] = x[i].map(Y::from);
-            let mut sums = [[Y::default(); W]; SUMS];
-            let entries = self.graph.indptr()[i]..self.graph.indptr()[i + 1];
-            let (columns, last) = self.graph.indices()[entries.clone()].as_chunks::<SUMS>();
-            let (weights, last_weights) = self.weights[entries].as_chunks::<SUMS>();
-            for (columns, weights) in columns.iter().zip(weights) {
-                for ((sum, &j), &w) in sums.iter_mut().zip(columns).zip(weights) {
-                    add_difference(sum, Y::of(w.into()), &own, &x[j as usize]);
-                }
-            }
-            for ((sum, &j), &w) in sums.iter_mut().zip(last).zip(last_weights) {
+    /// The parts that it is made of.
+    pub(super) fn into_parts(self) -> (&'a Graph, Vec<f64>, Vec<f64>, Cow<'a, [T]>) {
+        (self.graph, self.diagonal, self.excess, self.weights)
+    }
+}
+
+/// `e_i x_i + sum_j b_ij (x_i - x_j)` of some rows of a matrix.
+#[expect(
+    clippy::inline_always,
+    reason = "must be compiled with the features of its caller"
+)]
+#[inline(always)]
+pub(super) fn multiply_rows<T: Copy + Into<f64>, X: Real, Y: Real + From<X>, const W: usize>(
+    matrix: &Entries<T>,
+    rows: Range<usize>,
+    x: &[[X; W]],
+    y: &mut [[Y; W]],
+) {
+    for (i, y) in rows.zip(y) {
+        let own: [Y; W] = x[i].map(Y::from);
+        let mut sums = [[Y::default(); W]; SUMS];
+        let entries = matrix.begins[i]..matrix.begins[i + 1];
+        let (columns, last) = matrix.ends[entries.clone()].as_chunks::<SUMS>();
+        let (weights, last_weights) = matrix.weights[entries].as_chunks::<SUMS>();
+        for (columns, weights) in columns.iter().zip(weights) {
+            for ((sum, &j), &w) in sums.iter_mut().zip(columns).zip(weights) {
                 add_difference(sum, Y::of(w.into()), &own, &x[j as usize]);
             }
-            let excess = Y::of(self.excess[i]);
-            for c in 0..W {
-                let sum = (sums[0][c] + sums[1][c]) + (sums[2][c] + sums[3][c]);
-                y[c] = excess * own[c] + sum;
-            }
+        }
+        for ((sum, &j), &w) in sums.iter_mut().zip(last).zip(last_weights) {
+            add_difference(sum, Y::of(w.into()), &own, &x[j as usize]);
+        }
+        let excess = Y::of(matrix.excess[i]);
+        for c in 0..W {
+            let sum = (sums[0][c] + sums[1][c]) + (sums[2][c] + sums[3][c]);
+            y[c] = excess * own[c] + sum;
         }
     }
 }
@@ -258,16 +209,20 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
     ) {
         vectorised(
             #[inline(always)]
-            || self.multiply_rows(rows.clone(), x, y),
+            || {
+                let matrix = Entries {
+                    begins: self.graph.indptr(),
+                    ends: self.graph.indices(),
+                    weights: &self.weights,
+                    excess: &self.excess,
+                };
+                multiply_rows(&matrix, rows.clone(), x, y);
+            },
         );
     }
 
     fn diagonal(&self) -> &[f64] {
         &self.diagonal
-    }
-
-    fn coarse(&self) -> Option<&Coarse> {
-        self.coarse.as_ref()
     }
 }
 

@@ -1,12 +1,16 @@
 //! What is known before propagation, and the way from a solution to beliefs.
 
+use std::borrow::Cow;
+
 use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis, Zip};
 
 use super::confidence::of_row;
 use super::mass::{Mass, multiply};
-use crate::solve::Solution;
+use crate::solve::{Solution, vectorised};
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result, parallel};
 
+/// Classes compared side by side.
+const SIDE: usize = 8;
 /// Relative residual of scores that order the classes as exact ones do, but for ties.
 const FINE: f64 = 1e-4;
 
@@ -307,8 +311,10 @@ impl<'a> Known<'a> {
         convergence: Convergence,
     ) -> Beliefs {
         let compared = compared.unwrap_or(&scores);
+        let closed = self.closed();
         let judged = parallel::map_rows(self.graph.n(), |i| {
-            self.judge(i, compared.row(i), factors.row(self.part(i)))
+            let part = self.part(i);
+            self.judge(i, compared.row(i), factors.row(part), closed.row(part))
         });
         self.told(scores, judged, convergence)
     }
@@ -369,6 +375,7 @@ impl<'a> Known<'a> {
         i: usize,
         scores: ArrayView1<f64>,
         factors: ArrayView1<f64>,
+        closed: ArrayView1<f64>,
     ) -> (Option<u32>, f32) {
         if let Some(class) = self.label[i] {
             return (Some(self.classes[class] as u32), 1.0);
@@ -377,7 +384,7 @@ impl<'a> Known<'a> {
             return (None, 0.0);
         }
         let confidence = of_row(scores.iter().zip(factors).map(|(s, f)| s * f));
-        (self.best(i, scores, factors), confidence)
+        (self.best(scores, factors, closed), confidence)
     }
 
     /// The same by prices of the classes.
@@ -408,17 +415,21 @@ impl<'a> Known<'a> {
         (class, confidence as f32)
     }
 
-    /// The class of the highest score that has a label in the component of node `i`.
-    fn best(&self, i: usize, scores: ArrayView1<f64>, factors: ArrayView1<f64>) -> Option<u32> {
-        let mut best: Option<(f64, usize)> = None;
-        let counts = self.component_counts(i);
-        for (c, ((score, factor), count)) in scores.iter().zip(factors).zip(counts).enumerate() {
-            let compared = score * factor;
-            if *count > 0.0 && best.is_none_or(|(most, _)| compared > most) {
-                best = Some((compared, c));
-            }
-        }
-        best.map(|(_, c)| self.classes[c] as u32)
+    /// The class of the highest score that has a label in the component.
+    fn best(
+        &self,
+        scores: ArrayView1<f64>,
+        factors: ArrayView1<f64>,
+        closed: ArrayView1<f64>,
+    ) -> Option<u32> {
+        let best = highest(&flat(&scores), &flat(&factors), &flat(&closed))?;
+        Some(self.classes[best] as u32)
+    }
+
+    /// For each labeled component 0 of a class that has a label there, and no number at all of another.
+    fn closed(&self) -> Array2<f64> {
+        let closed = |&count: &f64| if count > 0.0 { 0.0 } else { f64::NEG_INFINITY };
+        self.counts.map(closed)
     }
 
     /// The labeled class of each node that has the highest score, in the numbering of the columns; its
@@ -441,11 +452,16 @@ impl<'a> Known<'a> {
 
     /// The pseudo-labels alone, of scores that are not normalised yet.
     pub(crate) fn pseudo_labels(&self, scores: &Array2<f64>, mass: Mass) -> Vec<Option<u32>> {
-        let factors = self.factors_of(scores, mass);
-        parallel::map_rows(self.graph.n(), |i| match self.label[i] {
-            Some(class) => Some(self.classes[class] as u32),
-            None if self.may_be(i) => self.best(i, scores.row(i), factors.row(self.part(i))),
-            None => None,
+        let (factors, closed) = (self.factors_of(scores, mass), self.closed());
+        parallel::map_rows(self.graph.n(), |i| {
+            let part = self.part(i);
+            match self.label[i] {
+                Some(class) => Some(self.classes[class] as u32),
+                None if self.may_be(i) => {
+                    self.best(scores.row(i), factors.row(part), closed.row(part))
+                }
+                None => None,
+            }
         })
     }
 
@@ -569,6 +585,57 @@ impl<'a> Known<'a> {
     }
 }
 
+/// Where `score * factor + closed` is highest: the first place; none where it is no number. Of many items with many
+/// classes this is done after every label.
+fn highest(scores: &[f64], factors: &[f64], closed: &[f64]) -> Option<usize> {
+    vectorised(
+        #[inline(always)]
+        || {
+            let (chunks, last) = scores.as_chunks::<SIDE>();
+            let (of_factors, last_factors) = factors.as_chunks::<SIDE>();
+            let (of_closed, last_closed) = closed.as_chunks::<SIDE>();
+            let mut most = [f64::NEG_INFINITY; SIDE];
+            for ((s, f), b) in chunks.iter().zip(of_factors).zip(of_closed) {
+                for k in 0..SIDE {
+                    let compared = s[k] * f[k] + b[k];
+                    most[k] = if compared > most[k] {
+                        compared
+                    } else {
+                        most[k]
+                    };
+                }
+            }
+            let mut most = most.into_iter().fold(f64::NEG_INFINITY, f64::max);
+            for ((s, f), b) in last.iter().zip(last_factors).zip(last_closed) {
+                most = most.max(s * f + b);
+            }
+            if most == f64::NEG_INFINITY {
+                return None;
+            }
+            let in_chunks = chunks.iter().zip(of_factors).zip(of_closed);
+            for (at, ((s, f), b)) in in_chunks.enumerate() {
+                let mut found = false;
+                for k in 0..SIDE {
+                    found |= s[k] * f[k] + b[k] == most;
+                }
+                if found {
+                    let first = (0..SIDE).find(|&k| s[k] * f[k] + b[k] == most);
+                    return first.map(|k| at * SIDE + k);
+                }
+            }
+            let mut rest = last.iter().zip(last_factors).zip(last_closed);
+            let first = rest.position(|((s, f), b)| s * f + b == most);
+            first.map(|k| chunks.len() * SIDE + k)
+        },
+    )
+}
+
+/// A row as it lies in memory, or a copy where it lies in pieces.
+fn flat<'a>(row: &'a ArrayView1<f64>) -> Cow<'a, [f64]> {
+    row.as_slice()
+        .map_or_else(|| Cow::Owned(row.to_vec()), Cow::Borrowed)
+}
+
 /// `work(i, row)` for every row, in parallel.
 pub(crate) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
     parallel::each_row(x, work);
@@ -599,6 +666,32 @@ mod tests {
             indptr.push(indices.len());
         }
         Graph::new(indptr, indices, weights).unwrap()
+    }
+
+    #[test]
+    fn the_first_of_the_highest_is_found_wherever_it_stands() {
+        for n in [1, 7, 8, 9, 16, 21] {
+            for at in 0..n {
+                let mut scores = vec![0.5; n];
+                scores[at..].fill(0.75);
+                let (ones, mut closed) = (vec![1.0; n], vec![0.0; n]);
+                assert_eq!(highest(&scores, &ones, &closed), Some(at), "{n}");
+                closed[at] = f64::NEG_INFINITY;
+                let next = if at + 1 < n {
+                    Some(at + 1)
+                } else {
+                    (n > 1).then_some(0)
+                };
+                assert_eq!(highest(&scores, &ones, &closed), next, "{n}");
+                let mut factors = ones.clone();
+                factors[at] = 4.0;
+                assert_eq!(highest(&scores, &factors, &vec![0.0; n]), Some(at), "{n}");
+            }
+            assert_eq!(
+                highest(&vec![1.0; n], &vec![1.0; n], &vec![f64::NEG_INFINITY; n]),
+                None
+            );
+        }
     }
 
     #[test]

@@ -291,10 +291,8 @@ impl<'a, O: Operator, const W: usize> Group<'a, O, W> {
         let shared = &self.shared;
         parallel::each(self.p.chunks_mut(ROWS).enumerate(), |(chunk, p)| {
             for (p, row) in p.iter_mut().zip(chunk * ROWS..) {
-                if let Some(group) = coarse.of(row) {
-                    for (p, shared) in p.iter_mut().zip(shared[group]) {
-                        *p += shared;
-                    }
+                for (p, shared) in p.iter_mut().zip(shared[coarse.of(row)]) {
+                    *p += shared;
                 }
             }
         });
