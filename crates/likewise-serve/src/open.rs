@@ -136,7 +136,7 @@ impl Open {
         let items = Items::new(run.items()?);
         let engine = Engine::read(run, items.rows().len())?;
         let graph = live::graph(
-            run,
+            run.root(),
             engine.searched.rows(),
             engine.searched.similarity(),
             record.seed,

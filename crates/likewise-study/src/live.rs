@@ -40,7 +40,6 @@ pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
-use crate::run_folder::RunFolder;
 use crate::{Result, run_graph, usage};
 
 /// Changes from which on spreading anew is as fast as following them one by one.
@@ -51,7 +50,7 @@ const MANY: usize = 8;
 ///
 /// Fails on NaN, without columns, and when cancelled.
 pub fn graph(
-    run: &RunFolder,
+    run: &Path,
     rows: ArrayView2<f32>,
     similarity: &Similarity,
     seed: u64,

@@ -1,5 +1,7 @@
 //! The graph of a run: its items, joined to those nearest in its embedding.
 
+use std::path::Path;
+
 use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::neighbor::Precision;
@@ -51,13 +53,13 @@ pub(crate) fn build(
     at: &Environment,
 ) -> Result<Graph> {
     let metric = run.similarity()?.metric();
-    kept(run, embeddings, metric, seed, at.monitor)
+    kept(run.root(), embeddings, metric, seed, at.monitor)
 }
 
-/// The same of rows of the run that compare by a metric. Of many items it is kept in the folder of the run, in
-/// `.graph.npz`, and read from there the next time, while the rows are the same.
+/// The same of rows of the run in a folder that compare by a metric. Of many items it is kept there, in `.graph.npz`, and
+/// read the next time, while the rows are the same.
 pub(crate) fn kept(
-    run: &RunFolder,
+    run: &Path,
     rows: ArrayView2<f32>,
     metric: Metric,
     seed: u64,
@@ -66,7 +68,7 @@ pub(crate) fn kept(
     if rows.nrows() < KEPT {
         return of_rows(rows, metric, seed, monitor);
     }
-    let path = run.root().join(NAME);
+    let path = run.join(NAME);
     let of = mark(rows, metric, seed);
     // Whatever else lies there is another graph, or damaged, and gives way to the right one.
     if let Ok(Some(graph)) = likewise_io::graph::read_of(&path, &of)
@@ -142,4 +144,48 @@ pub(crate) fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
     Ok(needed
         .propagation(n, k, classes)
         .stage(8.0 * n * classes, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_graph_of_many_rows_is_kept_while_they_are_the_same() {
+        let folder = tempfile::tempdir().unwrap();
+        let silent = Monitor::silent();
+        let of = |n: usize, shift: f32| {
+            let x = Array2::from_shape_fn((n, 2), |(i, c)| {
+                let angle = i as f32 * 0.37 + shift;
+                if c == 0 { angle.cos() } else { angle.sin() }
+            });
+            kept(folder.path(), x.view(), Metric::Cosine, 1, &silent).unwrap()
+        };
+        let path = folder.path().join(NAME);
+        of(300, 0.0);
+        assert!(!path.exists());
+        let first = of(KEPT, 0.0);
+        let written = std::fs::read(&path).unwrap();
+        // What lies there is read: here a graph that the search would not find.
+        let none = Graph::new(vec![0; KEPT + 1], vec![], vec![]).unwrap();
+        let archive = mark_in(&path);
+        likewise_io::graph::write_of(&path, &none, &archive).unwrap();
+        assert_eq!(of(KEPT, 0.0), none);
+        // Damaged, or of other rows, it gives way.
+        std::fs::write(&path, &written[..written.len() / 2]).unwrap();
+        assert_eq!(of(KEPT, 0.0), first);
+        assert_eq!(std::fs::read(&path).unwrap(), written);
+        assert_ne!(of(KEPT, 0.1), first);
+        assert_ne!(std::fs::read(&path).unwrap(), written);
+    }
+
+    /// What a file says that its graph is of.
+    fn mark_in(path: &Path) -> String {
+        let bytes = std::fs::read(path).unwrap();
+        let text = String::from_utf8_lossy(&bytes);
+        let begin = text.find("likewise 1: ").unwrap();
+        let text = &text[begin..];
+        let digest = text.find("rows ").unwrap() + "rows ".len();
+        text[..digest + 64].to_owned()
+    }
 }

@@ -11,8 +11,8 @@
 //! A label that is added, changed or taken back adds or subtracts the one column `g_j`. This is exact; masses, or the
 //! prices of sizes that are held, are found anew after each change.
 //!
-//! Cost of a change: one solve of one column, O(n C), and what sizes cost that are held. With `mu = 1/99` a column takes
-//! a hundred products with the graph or so. Memory: `F` and the scores, twice `n x C`.
+//! Cost of a change: one solve of one column by [`Ordered`], O(n C), and what sizes cost that are held. Memory: `F` and
+//! the scores, twice `n x C`, and a copy of the graph.
 //!
 //! Source: ours; the system is that of [`Lgc`].
 

@@ -180,7 +180,7 @@ impl Propagate for NegativeLabels {
         for (item, allowed) in &allowed {
             // Nothing that is allowed has a label in this part of the graph.
             let wins = |class: u32| allowed[class as usize];
-            if beliefs.pseudo_label[*item].is_some_and(|class| !wins(class)) {
+            if !beliefs.pseudo_label[*item].is_some_and(wins) {
                 beliefs.pseudo_label[*item] = None;
                 beliefs.confidence[*item] = 0.0;
             }

@@ -17,8 +17,8 @@
 //! column `g_j`, which is solved for; `m` is counted anew. This is exact. [`Sizes`](super::Sizes) are held by prices
 //! that are found anew after each change.
 //!
-//! Cost of a change: one solve of one column, O(n C), and what sizes cost that are held. Memory: `A` and the scores,
-//! twice `n x C`.
+//! Cost of a change: one solve of one column by [`Ordered`], O(n C), and what sizes cost that are held. Memory: `A` and
+//! the scores, twice `n x C`, and a copy of the graph.
 //!
 //! Source: ours; the flow is that of [`Poisson`].
 

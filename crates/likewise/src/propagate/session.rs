@@ -21,8 +21,8 @@
 //! Before, a part of the change is missing: on a random graph of 400 nodes, 4 classes and 48
 //! labels the largest error of a score after four changes was a quarter of the largest move.
 //!
-//! Cost of a change: one solve of one column, and n C memory accesses. Memory: one `n x C`
-//! matrix, for mixed propagation two, and 12 bytes an entry of the graph.
+//! Cost of a change: one solve of one column by [`Ordered`], and n C memory accesses. Memory: one `n x C`
+//! matrix and a copy of the graph, for mixed propagation two of each.
 //!
 //! Of Poisson learning and LGC, which are sums over the labels, there are a [`PoissonSession`](super::PoissonSession)
 //! and a [`LgcSession`](super::LgcSession).
