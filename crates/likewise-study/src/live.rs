@@ -31,8 +31,8 @@ use likewise::{Graph, Monitor, Similarity};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 
-use self::following::Following;
 pub use self::following::Method;
+use self::following::{Believed, Following};
 pub use self::items::Items;
 pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
@@ -57,13 +57,6 @@ pub fn graph(
     monitor: &Monitor,
 ) -> Result<Graph> {
     run_graph::kept(run, rows, similarity.metric(), seed, monitor)
-}
-
-/// Class and confidence of each item.
-#[derive(Debug, Clone)]
-struct Believed {
-    class: Vec<Option<u32>>,
-    confidence: Vec<f32>,
 }
 
 /// What a change of labels did.
@@ -479,8 +472,17 @@ impl<'g> Live<'g> {
     /// A fit that learned from the journal has its newer names. Where one of these is taken back since, the class
     /// goes on under its older name.
     fn of_origin(&self, labeled: &Labeled) -> Vec<Option<u32>> {
-        let all: Vec<&Entry> = self.journal.entries().iter().filter(renames).collect();
-        let standing: Vec<&Entry> = self.journal.standing().filter(renames).collect();
+        let all: Vec<&Entry> = self
+            .journal
+            .entries()
+            .iter()
+            .filter(|entry| renames(entry))
+            .collect();
+        let standing: Vec<&Entry> = self
+            .journal
+            .standing()
+            .filter(|entry| renames(entry))
+            .collect();
         let each = self.origin.iter().map(|class| {
             let now = labeled.class(self.onward(&standing, class, class));
             let older = || self.onward(&standing, class, self.backward(&all, class));
@@ -536,11 +538,11 @@ impl<'g> Live<'g> {
         let has_label = |row: usize| shown.labeled().labels()[row].class().is_some();
         let mut by_labels = Vec::new();
         let mut by_fit = Vec::with_capacity(n);
-        for row in 0..n {
+        for (row, &own) in class.iter().enumerate() {
             let fitted = self.fitted.class[row];
             let is_gone = fitted.is_some() && translated(fitted).is_none();
-            let is_new = class[row] != translated(self.base.class[row])
-                || has_label(row) != self.had_label[row];
+            let is_new =
+                own != translated(self.base.class[row]) || has_label(row) != self.had_label[row];
             if is_new || is_gone || self.session.is_none() {
                 by_labels.push(row);
             } else {
@@ -613,7 +615,7 @@ fn replayed(
 }
 
 /// Whether an entry gives a class another name, be it that of another class.
-fn renames(entry: &&Entry) -> bool {
+fn renames(entry: &Entry) -> bool {
     matches!(
         entry.what,
         What::RenameClass { .. } | What::MergeClass { .. }

@@ -8,6 +8,7 @@ pub(crate) mod lbfgs;
 pub mod minres;
 pub mod operator;
 mod ordered;
+mod real;
 mod vectorised;
 
 use std::sync::OnceLock;
@@ -16,8 +17,9 @@ pub use coarse::Coarse;
 pub use conjugate_gradient::{ConjugateGradient, Solution};
 pub(crate) use exponential::exp_of_negative;
 pub use minres::MinRes;
-pub use operator::{Operator, Real, Sparse};
+pub use operator::{Operator, Sparse};
 pub use ordered::Ordered;
+pub use real::Real;
 pub(crate) use vectorised::vectorised;
 
 /// Runs dense algebra on one thread: how it is cut into parts, and with that its last bits,

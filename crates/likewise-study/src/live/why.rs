@@ -108,9 +108,9 @@ fn shares(
     parts: &[(u32, f64)],
     class_of: impl Fn(u32) -> usize,
 ) -> Vec<f64> {
-    compared
-        .iter_mut()
-        .for_each(|value| *value = value.max(0.0));
+    for value in &mut compared {
+        *value = value.max(0.0);
+    }
     if compared.iter().sum::<f64>() <= 0.0 {
         for &(source, part) in parts {
             compared[class_of(source)] += part.max(0.0);
@@ -118,7 +118,9 @@ fn shares(
     }
     let sum: f64 = compared.iter().sum();
     if sum > 0.0 {
-        compared.iter_mut().for_each(|value| *value /= sum);
+        for value in &mut compared {
+            *value /= sum;
+        }
     }
     compared
 }

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::operator::Real;
+use super::real::Real;
 use super::vectorised;
 use crate::parallel;
 

@@ -1,9 +1,10 @@
 //! Sparse symmetric operators, applied to a block of columns at once.
 
 use std::borrow::Cow;
-use std::ops::{Add, Mul, Range, Sub};
+use std::ops::Range;
 
 use super::coarse::{Coarse, Entries};
+use super::real::Real;
 use super::vectorised;
 use crate::{Graph, parallel};
 
@@ -32,35 +33,6 @@ pub trait Operator: Sync {
     /// Groups of rows in which a solve is corrected, where they are known.
     fn coarse(&self) -> Option<&Coarse> {
         None
-    }
-}
-
-/// `f32` or `f64`.
-pub trait Real:
-    Copy
-    + Default
-    + Send
-    + Sync
-    + Into<f64>
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-{
-    /// The nearest number of this type.
-    fn of(value: f64) -> Self;
-}
-
-impl Real for f32 {
-    #[inline]
-    fn of(value: f64) -> Self {
-        value as f32
-    }
-}
-
-impl Real for f64 {
-    #[inline]
-    fn of(value: f64) -> Self {
-        value
     }
 }
 

@@ -7,7 +7,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::coarse::{Coarse, Entries, grouped};
 use super::columns::WIDTH;
 use super::conjugate_gradient::{ConjugateGradient, Solution};
-use super::operator::{Operator, Real, Sparse, multiply_rows};
+use super::operator::{Operator, Sparse, multiply_rows};
+use super::real::Real;
 use super::vectorised;
 use crate::{Monitor, Result, parallel};
 

@@ -616,15 +616,15 @@ fn highest(scores: &[f64], factors: &[f64], closed: &[f64]) -> Option<usize> {
             for (at, ((s, f), b)) in in_chunks.enumerate() {
                 let mut found = false;
                 for k in 0..SIDE {
-                    found |= s[k] * f[k] + b[k] == most;
+                    found |= s[k] * f[k] + b[k] >= most;
                 }
                 if found {
-                    let first = (0..SIDE).find(|&k| s[k] * f[k] + b[k] == most);
+                    let first = (0..SIDE).find(|&k| s[k] * f[k] + b[k] >= most);
                     return first.map(|k| at * SIDE + k);
                 }
             }
             let mut rest = last.iter().zip(last_factors).zip(last_closed);
-            let first = rest.position(|((s, f), b)| s * f + b == most);
+            let first = rest.position(|((s, f), b)| s * f + b >= most);
             first.map(|k| chunks.len() * SIDE + k)
         },
     )
