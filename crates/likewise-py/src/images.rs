@@ -55,12 +55,12 @@ impl Asked {
 /// The images of a folder: `ids`, `views` by name, and where their places tell them `labels` as words
 /// ("": unknown) and `split`.
 #[pyfunction]
-pub(crate) fn describe<'py>(
-    py: Python<'py>,
+pub(crate) fn describe(
+    py: Python<'_>,
     folder: PathBuf,
     asked: Asked,
     how: How,
-) -> PyResult<Bound<'py, PyDict>> {
+) -> PyResult<Bound<'_, PyDict>> {
     let items = run(py, &how, |monitor| asked.read(&folder, monitor))?;
     let views = PyDict::new(py);
     for view in items.views() {

@@ -96,7 +96,9 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
 /// of one class.
 fn on_the_others(set: &Set, labeled: &[usize], similarity: f64) -> [f64; 3] {
     let mut open = vec![true; set.truth.len()];
-    labeled.iter().for_each(|&item| open[item] = false);
+    for &item in labeled {
+        open[item] = false;
+    }
     let items: Vec<usize> = (0..open.len()).filter(|&item| open[item]).collect();
     let (mut above, mut right, mut same, mut all) = (0.0, 0.0, 0.0, 0.0);
     for (place, &a) in items.iter().enumerate() {
