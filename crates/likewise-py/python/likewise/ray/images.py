@@ -18,7 +18,7 @@ KINDS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
 #: Images of a task: what is lost with a worker.
 IMAGES = 1024
 #: What of a run is not needed to embed by it, and may be large.
-LEFT = ("embeddings.npy", "beliefs.npz", "graph", "models", "checkpoints")
+LEFT = ("embeddings.npy", "beliefs.npz", ".graph.npz", "models", "checkpoints")
 
 
 class Batch(NamedTuple):
