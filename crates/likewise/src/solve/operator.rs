@@ -115,12 +115,24 @@ impl<'a, T: Copy + Into<f64> + Sync + Send> Sparse<'a, T> {
 }
 
 /// `e_i x_i + sum_j b_ij (x_i - x_j)` of some rows of a matrix.
+pub(super) fn multiply<T: Copy + Into<f64>, X: Real, Y: Real + From<X>, const W: usize>(
+    matrix: &Entries<T>,
+    rows: Range<usize>,
+    x: &[[X; W]],
+    y: &mut [[Y; W]],
+) {
+    vectorised(
+        #[inline(always)]
+        || multiply_rows(matrix, rows.clone(), x, y),
+    );
+}
+
 #[expect(
     clippy::inline_always,
     reason = "must be compiled with the features of its caller"
 )]
 #[inline(always)]
-pub(super) fn multiply_rows<T: Copy + Into<f64>, X: Real, Y: Real + From<X>, const W: usize>(
+fn multiply_rows<T: Copy + Into<f64>, X: Real, Y: Real + From<X>, const W: usize>(
     matrix: &Entries<T>,
     rows: Range<usize>,
     x: &[[X; W]],
@@ -179,18 +191,13 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
         x: &[[X; W]],
         y: &mut [[Y; W]],
     ) {
-        vectorised(
-            #[inline(always)]
-            || {
-                let matrix = Entries {
-                    begins: self.graph.indptr(),
-                    ends: self.graph.indices(),
-                    weights: &self.weights,
-                    excess: &self.excess,
-                };
-                multiply_rows(&matrix, rows.clone(), x, y);
-            },
-        );
+        let matrix = Entries {
+            begins: self.graph.indptr(),
+            ends: self.graph.indices(),
+            weights: &self.weights,
+            excess: &self.excess,
+        };
+        multiply(&matrix, rows, x, y);
     }
 
     fn diagonal(&self) -> &[f64] {

@@ -7,9 +7,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 use super::coarse::{Coarse, Entries, grouped};
 use super::columns::WIDTH;
 use super::conjugate_gradient::{ConjugateGradient, Solution};
-use super::operator::{Operator, Sparse, multiply_rows};
+use super::operator::{Operator, Sparse, multiply};
 use super::real::Real;
-use super::vectorised;
 use crate::{Monitor, Result, parallel};
 
 /// Rows of a group, where that makes not too many groups.
@@ -110,6 +109,15 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         })
     }
 
+    fn entries(&self) -> Entries<'_, T> {
+        Entries {
+            begins: &self.begins,
+            ends: &self.ends,
+            weights: &self.weights,
+            excess: &self.excess,
+        }
+    }
+
     /// The row at each place.
     pub fn order(&self) -> &[u32] {
         &self.order
@@ -184,18 +192,7 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Ordered<T> {
         x: &[[X; W]],
         y: &mut [[Y; W]],
     ) {
-        vectorised(
-            #[inline(always)]
-            || {
-                let matrix = Entries {
-                    begins: &self.begins,
-                    ends: &self.ends,
-                    weights: &self.weights,
-                    excess: &self.excess,
-                };
-                multiply_rows(&matrix, rows.clone(), x, y);
-            },
-        );
+        multiply(&self.entries(), rows, x, y);
     }
 
     fn diagonal(&self) -> &[f64] {
