@@ -219,6 +219,14 @@ mod tests {
     }
 
     #[test]
+    fn an_item_whose_scores_are_0_but_for_rounding_may_be_of_either_class() {
+        let graph = reference::random_graph(48, 48, 611);
+        let labels = reference::random_labels(48, 2, 611);
+        let session = fine().session(&graph, &labels, &silent()).unwrap();
+        follows_any_changes(&fine(), session, &graph, 611).unwrap();
+    }
+
+    #[test]
     fn an_item_that_is_unlabeled_and_labeled_again_changes_nothing() {
         let graph = reference::random_graph(200, 600, 7);
         let labels = reference::random_labels(200, 3, 7);
