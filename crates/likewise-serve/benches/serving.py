@@ -1,13 +1,15 @@
 """What a served run answers, how soon, and beside PostgreSQL with pgvector on the same vectors.
 
     python serving.py LIKEWISE OUT.md --case "2,688 x 512" [--minutes 10]
-    python serving.py LIKEWISE OUT.md --case "200,000 x 128" --peer [--runs FOLDER]
+    python serving.py LIKEWISE OUT.md --case "200,000 x 128" --peer [--runs FOLDER] [--browser FOLDER]
 
 LIKEWISE is the program as released. Generated rows of as many classes as the case says; five labels a class are known.
 Searches ask by vectors that are not in the run, for ten answers each; labels are true ones of items drawn at random, so each
 changes beliefs. Fits take minutes where there are many items: `--runs` names a folder where they stay, and are served from next
 time. A label counts from the request to the answer, which comes when it is on the disk and all that follows from
-it is known: what a page then paints is not in it. Recall is against all items compared by numpy. With `--minutes`, 100
+it is known. Recall is against all items compared by numpy. `--browser` also measures the page in Chromium, from a key to
+what is then painted, and its map beside that of regl-scatterplot: the first lines of tests/browser/pace.js say how, and what
+FOLDER is. With `--minutes`, 100
 requests a second go on for so long, of which one in twenty is a label, while every ten seconds another model takes over.
 What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
 """
@@ -198,6 +200,13 @@ def endure(server, vectors, truth, minutes, rng):
     }
 
 
+def paced(server, folder):
+    """The page, in a browser."""
+    script = Path(__file__).parents[1] / "tests/browser/pace.js"
+    ask = ["node", script, f"http://127.0.0.1:{server.port}/", "--peer", folder]
+    return json.loads(subprocess.run(ask, check=True, capture_output=True, text=True).stdout)
+
+
 def pgvector(x, vectors, folder):
     """The same by PostgreSQL: an HNSW index with the default settings, on one connection a client."""
     import pgserver
@@ -259,7 +268,7 @@ def fitted(program, x, truth, folder, again):
     return run
 
 
-def measured(program, name, minutes, peer, runs):
+def measured(program, name, minutes, peer, runs, browser):
     items, columns = (int(part.replace(",", "")) for part in name.split(" x "))
     rng = np.random.default_rng(SEED)
     x, y = generated(items + 500, columns, CLASSES[name], rng)
@@ -288,6 +297,8 @@ def measured(program, name, minutes, peer, runs):
             case["search"] = search(server, vectors)
             case["label"], case["changed"] = label(server, truth, rng)
             case["memory"] = round(server.memory())
+            if browser:
+                case["browser"] = paced(server, browser)
             if minutes:
                 case["endured"] = {"minutes": minutes, **endure(server, vectors, truth, minutes, rng)}
         if peer:
@@ -327,9 +338,24 @@ def page(cases):
                 f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms; memory after the first minute "
                 f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}.",
             ]
-    peers = [case["peer"]["built"] for case in cases.values() if "peer" in case]
-    if peers:
-        rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {peers[0]} s; a client is a connection of its own."]
+    if any("peer" in case for case in cases.values()):
+        built = ", ".join(f"{case['peer']['built']} s of {name}" for name, case in cases.items() if "peer" in case)
+        rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {built}; a client is a connection of its own."]
+    if any("browser" in case for case in cases.values()):
+        rows += [
+            "",
+            "## The page",
+            "",
+            "In Chromium on the same cores and without a graphics card, so drawn by the processor. The map is turned by the wheel; regl-scatterplot draws",
+            "all points in each frame, ours as many as are in time, and all when it rests. Milliseconds, median and 99th percentile.",
+            "",
+            "| items | from a key to what followed | map opens in | a frame of the map | of regl-scatterplot |",
+            "|---|---:|---:|---:|---:|",
+        ]
+        for name, case in cases.items():
+            if it := case.get("browser"):
+                two = lambda times: f"{times[0]} / {times[1]}"
+                rows.append(f"| {name} | {two(it['keys'])} | {it['opened']} | {two(it['frames'])} | {two(it['peer']['frames'])} |")
     return "\n".join(rows) + "\n"
 
 
@@ -341,12 +367,14 @@ def main():
     parser.add_argument("--minutes", type=float, default=0)
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--runs", type=os.path.abspath)
+    parser.add_argument("--browser", type=os.path.abspath)
     given = parser.parse_args()
     program = os.path.abspath(given.program)
     kept = given.out.parent / "cases.json"
     cases = json.loads(kept.read_text()) if kept.exists() else {}
     for name in given.case:
-        cases[name] = measured(program, name, given.minutes, given.peer, given.runs)
+        # What is not measured again stays, such as ten minutes.
+        cases[name] = cases.get(name, {}) | measured(program, name, given.minutes, given.peer, given.runs, given.browser)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(cases, indent=1) + "\n")
     given.out.write_text(page({name: cases[name] for name in CLASSES if name in cases}))

@@ -105,11 +105,12 @@ impl Estimate {
     /// A propagation of `c` classes over `n` nodes of `k` neighbours.
     pub fn propagation(self, n: f64, k: f64, c: f64) -> Self {
         // About 60 iterations; a sparse product runs at a tenth of the dense speed. The scores
-        // stay; of the vectors of the solver there are eight for a group of 32 classes.
+        // stay; of the vectors of the solver there are eight for a group of 32 classes. The graph is copied in another
+        // order where it is large.
         let columns = (c / 4.0).ceil() * 4.0;
         let group = columns.min(32.0);
         self.stage(
-            8.0 * group * n * 8.0 + 4.0 * n * c + 16.0 * n * k,
+            8.0 * group * n * 8.0 + 4.0 * n * c + 34.0 * n * k,
             60.0 * 10.0 * 4.0 * n * k * c,
         )
         .resident(8.0 * n * c)

@@ -19,6 +19,7 @@ pub(crate) use exponential::exp_of_negative;
 pub use minres::MinRes;
 pub use operator::{Operator, Sparse};
 pub use ordered::Ordered;
+pub(crate) use ordered::solve_rows;
 pub use real::Real;
 pub(crate) use vectorised::vectorised;
 

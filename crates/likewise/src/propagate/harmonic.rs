@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::parts::known::Known;
 use super::parts::parameter::{positive, setters};
 use super::{Given, Mass, Propagate, Spread};
-use crate::solve::{ConjugateGradient, Solution, Sparse};
+use crate::solve::{ConjugateGradient, Solution, Sparse, solve_rows};
 use crate::{Monitor, Result};
 
 /// Parameters of label propagation fitted on labeled nodes.
@@ -93,7 +93,7 @@ pub(super) fn deviation(
 ) -> Result<Solution> {
     let operator = Sparse::new(known.graph, known.diagonal(mu), known.graph.weights());
     let (labeled, rhs) = (known.labeled(), pulls(known, mu));
-    let mut solution = solver.solve_rows(&operator, &labeled, rhs.view(), None, monitor)?;
+    let mut solution = solve_rows(operator, solver, &labeled, rhs.view(), None, monitor)?;
     known.center(&mut solution.x);
     Ok(solution)
 }

@@ -46,7 +46,7 @@ use super::parts::negative::{Estimate, NegativeEdges};
 use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::scaling::{Scaling, standard};
 use super::{Given, Mass, Propagate, Sizes, Spread};
-use crate::solve::{ConjugateGradient, Solution, Sparse};
+use crate::solve::{ConjugateGradient, Solution, Sparse, solve_rows};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// What of the propagated labels enters the search for negative edges.
@@ -389,7 +389,8 @@ impl Mixed {
             Held::Labeled => {
                 let operator = self.operator(graph, known.diagonal(self.mu), negatives);
                 let rhs = known.one_hot_rows(|_| self.mu);
-                (self.solver()).solve_rows(&operator, &rows, rhs.view(), Some(start), monitor)?
+                let solver = self.solver();
+                solve_rows(operator, &solver, &rows, rhs.view(), Some(start), monitor)?
             }
             Held::All => {
                 // No start for these, and as large as the scores.

@@ -30,7 +30,7 @@ use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::setters;
 use super::parts::sizes::Sizes;
 use super::{Given, Propagate, Spread};
-use crate::solve::{ConjugateGradient, Solution, Sparse};
+use crate::solve::{ConjugateGradient, Solution, Sparse, solve_rows};
 use crate::{Error, Graph, Monitor, Result};
 
 /// Parameters of Poisson learning.
@@ -117,8 +117,8 @@ pub(super) fn solve(
     let operator = Sparse::new(known.graph, known.diagonal(0.0), known.graph.weights());
     let sources = sources(known);
     monitor.start("Poisson learning", None);
-    let mut solution =
-        solver.solve_rows(&operator, &known.labeled(), sources.view(), None, monitor)?;
+    let labeled = known.labeled();
+    let mut solution = solve_rows(operator, solver, &labeled, sources.view(), None, monitor)?;
     monitor.end();
     center(known.graph, &mut solution.x);
     Ok(solution)

@@ -452,7 +452,7 @@ mod tests {
     use super::*;
     use crate::Monitor;
     use crate::reference::{self, in_one_and_two_threads};
-    use crate::solve::{ConjugateGradient, Operator, Ordered, Solution, Sparse};
+    use crate::solve::{ConjugateGradient, Operator, Ordered, Solution, Sparse, solve_rows};
     use ndarray::ArrayView2;
     use proptest::prelude::*;
 
@@ -518,6 +518,24 @@ mod tests {
         let scale = plain.x.iter().fold(0.0_f64, |most, x| most.max(x.abs()));
         for (a, b) in plain.x.iter().zip(&ordered.x).take(n) {
             assert!((a - b - shift).abs() < 1e-6 * scale, "{a} {b}");
+        }
+    }
+
+    #[test]
+    fn one_solve_of_many_rows_is_by_groups_and_finds_the_same() {
+        let graph = cliques(3400, 6);
+        let rows: Vec<usize> = (0..graph.n()).step_by(300).collect();
+        let b = Array2::from_shape_fn((rows.len(), 3), |(at, c)| f64::from(u8::from(at % 3 == c)));
+        let (solver, silent) = (ConjugateGradient::default(), Monitor::silent());
+        let plain = solver
+            .solve_rows(&held(&graph, &rows), &rows, b.view(), None, &silent)
+            .unwrap();
+        let found = solve_rows(held(&graph, &rows), &solver, &rows, b.view(), None, &silent);
+        let found = found.unwrap();
+        assert!(plain.converged && found.converged);
+        assert!(2 * found.iterations < plain.iterations);
+        for (a, b) in plain.x.iter().zip(&found.x) {
+            assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
     }
 

@@ -15,6 +15,8 @@ use crate::{Monitor, Result, parallel};
 const ROWS_OF_A_GROUP: usize = 64;
 /// Most groups.
 const GROUPS: usize = 2048;
+/// Rows from which one solve of all classes is worth the groups.
+const MANY: usize = 20_000;
 
 /// A [`Sparse`] operator with its rows in an order in which those that hang together lie together, and with groups of
 /// them in which a solve is corrected.
@@ -37,6 +39,24 @@ pub struct Ordered<T> {
     diagonal: Vec<f64>,
     excess: Vec<f64>,
     coarse: Coarse,
+}
+
+/// Solves `M X = B` once, as [`ConjugateGradient::solve_rows`] does: by groups where there are many rows, and else from
+/// `start`.
+pub(crate) fn solve_rows<T: Copy + Into<f64> + Sync + Send>(
+    operator: Sparse<T>,
+    solver: &ConjugateGradient,
+    rows: &[usize],
+    b: ArrayView2<f64>,
+    start: Option<Array2<f64>>,
+    monitor: &Monitor,
+) -> Result<Solution> {
+    if operator.n() < MANY {
+        return solver.solve_rows(&operator, rows, b, start, monitor);
+    }
+    // As large as the solution.
+    drop(start);
+    Ordered::new(operator)?.solve_rows(solver, rows, b, monitor)
 }
 
 impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
