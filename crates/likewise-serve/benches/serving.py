@@ -268,7 +268,7 @@ def fitted(program, x, truth, folder, again):
     return run
 
 
-def measured(program, name, minutes, peer, runs, browser):
+def measured(program, name, minutes, peer, runs, browser, page_alone):
     items, columns = (int(part.replace(",", "")) for part in name.split(" x "))
     rng = np.random.default_rng(SEED)
     x, y = generated(items + 500, columns, CLASSES[name], rng)
@@ -287,16 +287,17 @@ def measured(program, name, minutes, peer, runs, browser):
             while client.ask("GET", "/healthz")[0] != 200:
                 time.sleep(0.1)
             case["open"] = round(time.time() - begun, 1)
-            asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
-            asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
-            found = [
-                [int(hit["id"]) for hit in json.loads(client.ask("POST", "/search", {"vector": v.tolist(), "k": K})[1])["hits"]]
-                for v in vectors[:200]
-            ]
-            case["recall"] = recall(embedded, asked[:200], found)
-            case["search"] = search(server, vectors)
-            case["label"], case["changed"] = label(server, truth, rng)
-            case["memory"] = round(server.memory())
+            if not page_alone:
+                asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
+                asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
+                found = [
+                    [int(hit["id"]) for hit in json.loads(client.ask("POST", "/search", {"vector": v.tolist(), "k": K})[1])["hits"]]
+                    for v in vectors[:200]
+                ]
+                case["recall"] = recall(embedded, asked[:200], found)
+                case["search"] = search(server, vectors)
+                case["label"], case["changed"] = label(server, truth, rng)
+                case["memory"] = round(server.memory())
             if browser:
                 case["browser"] = paced(server, browser)
             if minutes:
@@ -356,6 +357,8 @@ def page(cases):
             if it := case.get("browser"):
                 two = lambda times: f"{times[0]} / {times[1]}"
                 rows.append(f"| {name} | {two(it['keys'])} | {it['opened']} | {two(it['frames'])} | {two(it['peer']['frames'])} |")
+        medians = ", ".join(f"{round(case['browser']['keys'][0])} ms of {name}" for name, case in cases.items() if "browser" in case)
+        rows += ["", f"From a key to what followed, at the median: {medians}."]
     return "\n".join(rows) + "\n"
 
 
@@ -368,13 +371,16 @@ def main():
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--runs", type=os.path.abspath)
     parser.add_argument("--browser", type=os.path.abspath)
+    parser.add_argument("--page-alone", action="store_true", help="only what --browser measures")
     given = parser.parse_args()
+    if given.page_alone and (given.peer or given.minutes or not given.browser):
+        parser.error("--page-alone goes with --browser, and without --peer and --minutes")
     program = os.path.abspath(given.program)
     kept = given.out.parent / "cases.json"
     cases = json.loads(kept.read_text()) if kept.exists() else {}
     for name in given.case:
         # What is not measured again stays, such as ten minutes.
-        cases[name] = cases.get(name, {}) | measured(program, name, given.minutes, given.peer, given.runs, given.browser)
+        cases[name] = cases.get(name, {}) | measured(program, name, given.minutes, given.peer, given.runs, given.browser, given.page_alone)
         given.out.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(cases, indent=1) + "\n")
     given.out.write_text(page({name: cases[name] for name in CLASSES if name in cases}))

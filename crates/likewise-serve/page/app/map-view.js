@@ -174,7 +174,7 @@ export class MapView {
     requestAnimationFrame((now) => {
       this.waiting = false;
       const moving = performance.now() - this.moved < REST;
-      if (moving && this.last && now - this.last < 400) this.points.took(now - this.last);
+      if (moving && this.last) this.points.took(now - this.last);
       this.last = moving ? now : null;
       this.#draw(moving);
       this.#over();

@@ -111,7 +111,7 @@ export class Points {
 
   /** Tells how long the last frame of a movement took, so that the next one is in time. */
   took(milliseconds) {
-    if (milliseconds > SLOW) this.budget = Math.max(LEAST, this.budget * 0.7);
+    if (milliseconds > SLOW) this.budget = Math.max(LEAST, this.budget * Math.min(0.7, Math.max(0.2, SLOW / milliseconds)));
     else if (milliseconds < QUICK) this.budget = Math.min(Math.max(LEAST, this.count), this.budget * 1.3);
   }
 
