@@ -337,18 +337,19 @@ def page(cases):
                 "",
                 f"**{it['minutes']} minutes** of {name}: {it['requests']:,} requests at {A_SECOND} a second, one in twenty a label, and {it['swaps']} times "
                 f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms; memory after the first minute "
-                f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}.",
+                f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}. A request that loses its connection is asked once more.",
             ]
     if any("peer" in case for case in cases.values()):
         built = ", ".join(f"{case['peer']['built']} s of {name}" for name, case in cases.items() if "peer" in case)
-        rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {built}; a client is a connection of its own."]
+        rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {built}, and PostgreSQL its own (128 MiB of shared buffers); "
+                 "a client is a connection of its own, which its first search opens: of 64 clients that is in the 99th percentile of both."]
     if any("browser" in case for case in cases.values()):
         rows += [
             "",
             "## The page",
             "",
             "In Chromium on the same cores and without a graphics card, so drawn by the processor. The map is turned by the wheel; regl-scatterplot draws",
-            "all points in each frame, ours as many as are in time, and all when it rests. Milliseconds, median and 99th percentile.",
+            "all points in each frame, on the whole window and as dots of two pixels, ours as many as are in time, and all when it rests, beside a panel. Milliseconds, median and 99th percentile.",
             "",
             "| items | from a key to what followed | map opens in | a frame of the map | of regl-scatterplot |",
             "|---|---:|---:|---:|---:|",

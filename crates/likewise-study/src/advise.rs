@@ -196,7 +196,7 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
 
 /// What must be said of the curve.
 pub const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
-                                beliefs are often better. Of 135 such curves on public sets the interval held the true share \
+                                beliefs are often better. Of 135 curves on public sets the interval held the true share \
                                 in 111, the true gain in 73";
 
 /// What must be said of labels that were given on the page of a run.
@@ -247,7 +247,7 @@ impl Asking<'_> {
             None => share,
         };
         let neighbors = self.graph.row(of.item).0;
-        let labeled = |&&j: &&u32| matches!(self.shown.labels[j as usize], Label::Known(_));
+        let labeled = |&&j: &&u32| self.shown.labels[j as usize] != Label::Unknown;
         let labeled = neighbors.iter().filter(labeled).count();
         let near = match labeled {
             0 => format!("none of its {} neighbours has a label", neighbors.len()),

@@ -110,7 +110,10 @@ impl Estimate {
         let columns = (c / 4.0).ceil() * 4.0;
         let group = columns.min(32.0);
         self.stage(
-            8.0 * group * n * 8.0 + 4.0 * n * c + 34.0 * n * k,
+            8.0 * group * n * 8.0
+                + 4.0 * n * c
+                + 34.0 * n * k
+                + 12.0 * (n / 64.0).min(2048.0).powi(2),
             60.0 * 10.0 * 4.0 * n * k * c,
         )
         .resident(8.0 * n * c)

@@ -30,7 +30,9 @@ export class MapView {
     this.line = null;
     this.lassoing = false;
     this.hovered = -1;
-    this.moved = 0;
+    this.moved = -Infinity;
+    this.travels = false;
+    this.wasMoving = false;
     new ResizeObserver(() => this.#resize()).observe(this.element);
     this.element.addEventListener('pointerdown', (event) => this.#down(event));
     this.element.addEventListener('pointermove', (event) => this.#move(event));
@@ -153,7 +155,7 @@ export class MapView {
   #to(camera) {
     const limit = (v) => Math.min(1.5, Math.max(-1.5, v));
     this.camera = { ...camera, x: limit(camera.x), y: limit(camera.y) };
-    this.moved = performance.now();
+    this.travels = true;
     this.#again();
   }
 
@@ -171,11 +173,18 @@ export class MapView {
   #again() {
     if (this.waiting || !this.width) return;
     this.waiting = true;
-    requestAnimationFrame((now) => {
+    const asked = performance.now();
+    requestAnimationFrame(() => {
       this.waiting = false;
-      const moving = performance.now() - this.moved < REST;
-      if (moving && this.last) this.points.took(now - this.last);
-      this.last = moving ? now : null;
+      const now = performance.now();
+      // By the frames, not by what was asked of them: a frame may come later than the rest would begin.
+      const moving = this.travels || now - this.moved < REST;
+      if (this.travels) {
+        if (this.wasMoving) this.points.took(now - asked);
+        this.moved = now;
+      }
+      this.travels = false;
+      this.wasMoving = moving;
       this.#draw(moving);
       this.#over();
       if (moving) { clearTimeout(this.resting); this.resting = setTimeout(() => this.#again(), REST + 10); }

@@ -1,7 +1,7 @@
 //! Same or not: the similarity from which two items are of one class, at a wanted precision.
 //!
-//! 1. Labeled items that nothing was learned from are dealt into two halves, each class evenly. Of each half
-//!    all pairs are compared.
+//! 1. Labeled items that nothing was learned from are dealt into two halves, each class evenly, or 2000 of them at random
+//!    where there are more. Of each half all pairs are compared.
 //! 2. On the first half the threshold is chosen: the smallest similarity so that of ten or more pairs at or above it
 //!    the wanted share is of one class. It finds most of them, at that precision.
 //! 3. On the second half it is measured: its precision, and its recall, the share of the pairs of one class that it
@@ -141,8 +141,12 @@ impl Finder {
                 labels.len()
             )));
         }
+        let mut rng = seed::stream(self.seed, "halves of a threshold");
+        let mut halves = [Vec::new(), Vec::new()];
         let mut by_class = vec![Vec::new(); labels.n_classes()];
-        for &item in kept {
+        let mut drawn = kept.to_vec();
+        drawn.shuffle(&mut rng);
+        for item in drawn.iter().copied() {
             let class = (item < rows).then(|| labels[item].class()).flatten();
             let class = class.ok_or_else(|| {
                 Error::data(format!(
@@ -151,18 +155,16 @@ impl Finder {
             })?;
             by_class[class as usize].push(item);
         }
-        let mut rng = seed::stream(self.seed, "halves of a threshold");
-        let mut halves = [Vec::new(), Vec::new()];
-        let mut next = 0;
-        // Of too many, each class its share.
-        let part = (2.0 * MOST as f64 / kept.len().max(1) as f64).min(1.0);
-        for mut members in by_class {
-            members.shuffle(&mut rng);
-            members.truncate((members.len() as f64 * part).ceil() as usize);
-            for item in members {
-                halves[next % 2].push(item);
-                next += 1;
-            }
+        // Of too many as many at random, whatever their class: pairs of one class are as rare there as among all, where
+        // many small classes have few items drawn of each.
+        let dealt: Vec<usize> = if drawn.len() > 2 * MOST {
+            drawn.truncate(2 * MOST);
+            drawn
+        } else {
+            by_class.concat()
+        };
+        for (next, item) in dealt.into_iter().enumerate() {
+            halves[next % 2].push(item);
         }
         for half in &mut halves {
             half.sort_unstable();
@@ -283,6 +285,29 @@ mod tests {
             similarity,
             same,
         }
+    }
+
+    #[test]
+    fn of_many_small_classes_some_pairs_are_of_one() {
+        let (classes, each) = (1500, 8);
+        let mut rng = seed::stream(3, "small classes");
+        let centres = Array2::from_shape_fn((classes, 16), |_| rng.random_range(-1.0_f32..1.0));
+        let x = Array2::from_shape_fn((classes * each, 16), |(i, c)| centres[[i / each, c]]);
+        let labels = Labels::from_integers((0..classes * each).map(|i| (i / each) as i64));
+        let kept: Vec<usize> = (0..classes * each).collect();
+        let found = Finder::new(0.9).find(&x.into(), &labels, &kept, &Monitor::silent());
+        let found = found.unwrap().unwrap();
+        assert_eq!(found.items, MOST);
+        assert!(
+            found.precision.value > 0.7 && found.recall.value > 0.9,
+            "{found:?}"
+        );
+        // As rare as among all: 7 of 11,999.
+        assert!(
+            (2e-4..2e-3).contains(&found.same_share),
+            "{}",
+            found.same_share
+        );
     }
 
     #[test]

@@ -38,7 +38,7 @@ use super::{Harmonic, Held, Mass, Mixed, Scale};
 use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse};
 use crate::{Beliefs, Convergence, Error, ErrorKind, Graph, Label, Labels, Monitor, Result};
 
-/// Relative residual of the solve of a change, at most that of the method. A change is
+/// Relative residual of the solve of a change, or that of the method where this is larger. A change is
 /// small against the scores, so it needs fewer digits than they do.
 const TOLERANCE: f64 = 1e-8;
 /// An excess below this share of `mu` is what rounding leaves of 0.
@@ -91,6 +91,23 @@ struct Second<'a> {
     system: System<'a, f64>,
     /// Changes that the plain system has not seen.
     pending: Vec<Change>,
+    /// Changes that it has seen and the negative edges have not.
+    seen: usize,
+}
+
+/// How the solve of a change went.
+#[derive(Debug, Clone, Copy)]
+struct Solved {
+    converged: bool,
+    residual: f64,
+}
+
+impl Solved {
+    /// Where nothing had to be solved.
+    const EXACTLY: Self = Self {
+        converged: true,
+        residual: 0.0,
+    };
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -209,13 +226,17 @@ impl<'a> Session<'a> {
                 left: known.component_counts(item).sum() as usize,
             };
             monitor.start("one label", None);
-            if let Some(second) = &mut self.mixed {
-                (second.system).relabel(change, self.mu, &self.solver, monitor)?;
+            let solved = if let Some(second) = &mut self.mixed {
+                let solved = (second.system).relabel(change, self.mu, &self.solver, monitor)?;
                 second.pending.push(change);
+                solved
             } else {
-                (self.plain).relabel(change, self.mu, &self.solver, monitor)?;
-            }
+                (self.plain).relabel(change, self.mu, &self.solver, monitor)?
+            };
             monitor.end();
+            // What a solve misses stays until all columns are solved anew.
+            self.convergence.converged &= solved.converged;
+            self.convergence.residual = self.convergence.residual.max(solved.residual);
         }
         self.labels = labels;
         Ok(self.judge())
@@ -231,13 +252,14 @@ impl<'a> Session<'a> {
         let Some(second) = &mut self.mixed else {
             return Ok(Vec::new());
         };
-        if second.pending.is_empty() {
+        if second.pending.is_empty() && second.seen == 0 {
             return Ok(Vec::new());
         }
         monitor.start("label propagation", second.pending.len() as u64);
         while let Some(&change) = second.pending.first() {
             (self.plain).relabel(change, self.mu, &self.solver, monitor)?;
             second.pending.remove(0);
+            second.seen += 1;
         }
         monitor.end();
         let (method, start) = (second.method.clone(), second.system.scores.clone());
@@ -274,13 +296,16 @@ impl<'a> Session<'a> {
             method,
             system,
             pending: Vec::new(),
+            seen: 0,
         });
         Ok(self.judge())
     }
 
     /// Changes since the negative edges were found; 0 for harmonic propagation, which has none.
     pub fn pending(&self) -> usize {
-        self.mixed.as_ref().map_or(0, |second| second.pending.len())
+        self.mixed
+            .as_ref()
+            .map_or(0, |second| second.pending.len() + second.seen)
     }
 
     /// The labels as they are now.
@@ -370,8 +395,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Everything about every item, as the method itself gives it. Iterations and residual
-    /// are those of the last solve of all columns. Costs O(n C) and a copy of the scores.
+    /// Everything about every item, as the method itself gives it. Iterations are those of the last solve of all columns;
+    /// the residual is the largest of that and of the changes since, and it converged where they all did. Costs O(n C) and a copy of the scores.
     pub fn beliefs(&self) -> Result<Beliefs> {
         let silent = Monitor::silent();
         let known = Known::new(self.plain.graph, &self.labels, &silent)?;
@@ -442,7 +467,7 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         mu: f64,
         solver: &ConjugateGradient,
         monitor: &Monitor,
-    ) -> Result<()> {
+    ) -> Result<Solved> {
         let Change {
             item,
             from,
@@ -470,14 +495,14 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         let own = |i: usize| component[i] == component[item];
         if left == 0 {
             self.fill(own, &Array1::zeros(self.scores.ncols()));
-            return Ok(());
+            return Ok(Solved::EXACTLY);
         }
         let total = self.held(own);
         if left == 1 && from.is_none() && total <= mu * (1.0 + ROUNDING) {
             // The first label of a component that nothing else holds: it goes everywhere.
             let y = target(to);
             self.fill(own, &y);
-            return Ok(());
+            return Ok(Solved::EXACTLY);
         }
         let found = self.column(item, own, total, solver, monitor);
         match found {
@@ -485,11 +510,11 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
                 self.operator.add_to_diagonal(item, -step);
                 Err(error)
             }
-            Ok(g) => {
+            Ok((g, solved)) => {
                 for_each_row(&mut self.scores, |i, mut row| {
                     row.scaled_add(mu * g[i], &pull);
                 });
-                Ok(())
+                Ok(solved)
             }
         }
     }
@@ -511,7 +536,8 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         monitor: &Monitor,
     ) -> Result<Vec<f64>> {
         let held = self.held(&own);
-        self.column(item, own, held, solver, monitor)
+        let (column, _) = self.column(item, own, held, solver, monitor)?;
+        Ok(column)
     }
 
     /// What holds some items.
@@ -531,7 +557,7 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         total: f64,
         solver: &ConjugateGradient,
         monitor: &Monitor,
-    ) -> Result<Vec<f64>> {
+    ) -> Result<(Vec<f64>, Solved)> {
         let order = self.operator.order();
         let inside: Vec<bool> = order.iter().map(|&i| own(i as usize)).collect();
         let constant = |&inside: &bool| if inside { 1.0 / total } else { 0.0 };
@@ -548,7 +574,11 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
         for ((&i, &found), inside) in order.iter().zip(&found).zip(inside) {
             g[i as usize] = if inside { found + missing } else { found };
         }
-        Ok(g)
+        let solved = Solved {
+            converged: solution.converged,
+            residual: solution.residuals[0],
+        };
+        Ok((g, solved))
     }
 }
 

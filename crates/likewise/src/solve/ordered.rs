@@ -28,7 +28,7 @@ const MANY: usize = 20_000;
 ///
 /// Rows and columns of a solve are in this order: [`place`](Self::place) of each row.
 ///
-/// Memory: a copy of the entries, and 12 bytes a row; `8 m^2` for `m` groups.
+/// Memory: a copy of the entries, and 36 bytes a row; `12 m^2` for `m` groups.
 #[derive(Debug, Clone)]
 pub struct Ordered<T> {
     order: Vec<u32>,

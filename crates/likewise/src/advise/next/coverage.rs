@@ -13,7 +13,7 @@
 //! 1978); covering the graph of near neighbours for few labels is Yehuda et al. 2022.
 
 use super::pool::Chooser;
-use crate::{Graph, Labels, Monitor, Result};
+use crate::{Graph, Label, Labels, Monitor, Result};
 
 /// A cover that grows item by item.
 #[derive(Debug, Clone)]
@@ -39,7 +39,8 @@ impl<'a> Cover<'a> {
             covered: vec![0.0; n],
             gain: Vec::new(),
         };
-        for item in (0..n).filter(|&item| labels[item].class().is_some()) {
+        // What is known to be of none of the classes is known, too: nobody need be asked around it.
+        for item in (0..n).filter(|&item| labels[item] != Label::Unknown) {
             for (near, k) in cover.near(item) {
                 cover.covered[near] = cover.covered[near].max(k);
             }
@@ -108,6 +109,21 @@ mod tests {
                     .sum()
             })
             .collect()
+    }
+
+    #[test]
+    fn what_is_of_none_of_the_classes_covers_its_neighbours() {
+        let (graph, outside) = (
+            path(),
+            Labels::new(vec!["a".into()], vec![Label::Outside; 4]),
+        );
+        let all = Cover::new(&graph, &outside.unwrap(), None);
+        assert_eq!(all.worth(), [0.0; 4]);
+        let mut items = vec![Label::Unknown; 4];
+        items[1] = Label::Outside;
+        let one = Cover::new(&graph, &Labels::new(vec!["a".into()], items).unwrap(), None);
+        // Item 1 covers itself and 0 as a label would, and half of 2.
+        assert_eq!(one.worth(), [0.0, 0.0, 1.5, 1.5]);
     }
 
     #[test]

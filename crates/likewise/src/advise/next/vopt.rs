@@ -26,7 +26,7 @@ use ndarray::{Array1, Array2, Axis};
 
 use super::pool::{Chooser, Pool};
 use crate::solve::{ConjugateGradient, Sparse};
-use crate::{Graph, Labels, Monitor, Result};
+use crate::{Graph, Label, Labels, Monitor, Result};
 
 /// How fast what is known of an item fades on the way to others.
 const FADE: f64 = 0.03;
@@ -59,7 +59,7 @@ impl<'a> Vopt<'a> {
         let hold: Vec<f64> = degrees.iter().map(|d| HOLD * d).collect();
         let mut operator = Sparse::new(graph, free.clone(), graph.weights());
         let mut right = Array2::ones((n, 1));
-        for item in (0..n).filter(|&item| labels[item].class().is_some()) {
+        for item in (0..n).filter(|&item| labels[item] != Label::Unknown) {
             operator.add_to_diagonal(item, hold[item]);
             right[[item, 0]] = 0.0;
         }
