@@ -5,7 +5,7 @@
 // It labels items of the run that is served, so serve a copy. A label counts from the key to the frame after the page names
 // what followed from it. The map is turned by the wheel, one step a frame; a frame counts from the one before it. FOLDER is one
 // after `npm install regl-scatterplot regl pub-sub-es esbuild`: regl-scatterplot then moves over the same points in the same
-// browser, which draws without a graphics card. It draws all points in each frame, our map as many as are in time, and all when it rests.
+// browser, which draws without a graphics card, on a page of its own, a canvas as large as ours and in dots as large. It draws all points in each frame, our map as many as are in time, and all when it rests.
 
 import { execFileSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -18,8 +18,11 @@ const { open, close } = await start(base, failures);
 const percentiles = (times) => { const sorted = times.toSorted((a, b) => a - b); return [0.5, 0.99].map((share) => Math.round(10 * sorted[Math.floor(share * (sorted.length - 1))]) / 10); };
 
 const page = await open({ bypassCSP: true });
-const measured = { keys: await keys(Number(given.labels)), ...await map() };
-if (given.peer) measured.peer = await peer(given.peer);
+const keyed = await keys(Number(given.labels));
+const { size, ...mapped } = await map();
+await page.close();
+const measured = { keys: keyed, ...mapped };
+if (given.peer) measured.peer = await peer(given.peer, size);
 await close();
 if (failures.length) throw new Error(failures.join('\n'));
 console.log(JSON.stringify(measured));
@@ -56,14 +59,17 @@ async function map() {
   await page.waitForSelector('.legend li', { timeout: 120_000 });
   await page.waitForSelector('canvas.points');
   const opened = Date.now() - began;
-  return { opened, frames: percentiles(await turned('.map-view')) };
+  const size = await page.evaluate(() => { const { width, height } = document.querySelector('canvas.points').getBoundingClientRect(); return { width, height }; });
+  return { opened, size, frames: percentiles(await turned(page, '.map-view')) };
 }
 
 /** The same of regl-scatterplot: its frames alone. */
-async function peer(folder) {
+async function peer(folder, size) {
+  const page = await open({ bypassCSP: true });
+  await page.goto(base);
   const code = execFileSync(`${folder}/node_modules/.bin/esbuild`, ['--bundle', '--format=iife', '--log-level=error'], { cwd: folder, encoding: 'utf8', maxBuffer: 1 << 26, input: "import create from 'regl-scatterplot'; window.scatterplot = create;" });
   await page.evaluate(code);
-  await page.evaluate(async () => {
+  await page.evaluate(async ({ width, height }) => {
     const bytes = await (await fetch('/map')).arrayBuffer();
     const length = new DataView(bytes).getUint32(0, true);
     const { items, sections } = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, length)));
@@ -73,14 +79,16 @@ async function peer(folder) {
     const canvas = document.createElement('canvas');
     canvas.id = 'peer';
     document.body.append(canvas);
-    const plot = window.scatterplot({ canvas, width: innerWidth, height: innerHeight, pointSize: 2, colorBy: 'valueA', pointColor: ['#d55e00', '#0072b2', '#009e73', '#cc79a7'] });
+    // As app/points.js has it.
+    const pointSize = Math.min(9, Math.max(1.5, Math.sqrt(width * height / items) * 0.33));
+    const plot = window.scatterplot({ canvas, width, height, pointSize, colorBy: 'valueA', pointColor: ['#d55e00', '#0072b2', '#009e73', '#cc79a7'] });
     await plot.draw({ x: scaled(of('x', Float32Array)), y: scaled(of('y', Float32Array)), valueA: of('belief', Int32Array).map((belief) => Math.max(0, belief) % 4) });
-  });
-  return { frames: percentiles(await turned('#peer')) };
+  }, size);
+  return { frames: percentiles(await turned(page, '#peer')) };
 }
 
 /** Milliseconds of each frame while the wheel turns over something, in and out again. */
-function turned(selector) {
+function turned(page, selector) {
   return page.evaluate(async ([at, steps]) => {
     const turn = document.querySelector(at);
     const box = turn.getBoundingClientRect();

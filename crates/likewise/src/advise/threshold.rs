@@ -1,7 +1,8 @@
 //! Same or not: the similarity from which two items are of one class, at a wanted precision.
 //!
-//! 1. Labeled items that nothing was learned from are dealt into two halves, each class evenly, or 2000 of them at random
-//!    where there are more. Of each half all pairs are compared.
+//! 1. Labeled items that nothing was learned from are dealt into two halves: each class evenly, and one of fewer than four
+//!    items, which would have no pair in one of them, whole. Of more than 2000 items as many are dealt at random. Of each
+//!    half all pairs are compared.
 //! 2. On the first half the threshold is chosen: the smallest similarity so that of ten or more pairs at or above it
 //!    the wanted share is of one class. It finds most of them, at that precision.
 //! 3. On the second half it is measured: its precision, and its recall, the share of the pairs of one class that it
@@ -157,14 +158,21 @@ impl Finder {
         }
         // Of too many as many at random, whatever their class: pairs of one class are as rare there as among all, where
         // many small classes have few items drawn of each.
-        let dealt: Vec<usize> = if drawn.len() > 2 * MOST {
+        let (dealt, mut whole): (Vec<usize>, Vec<Vec<usize>>) = if drawn.len() > 2 * MOST {
             drawn.truncate(2 * MOST);
-            drawn
+            (drawn, Vec::new())
         } else {
-            by_class.concat()
+            let (whole, dealt): (Vec<_>, Vec<_>) =
+                by_class.into_iter().partition(|class| class.len() < 4);
+            (dealt.concat(), whole)
         };
         for (next, item) in dealt.into_iter().enumerate() {
             halves[next % 2].push(item);
+        }
+        whole.shuffle(&mut rng);
+        for class in whole {
+            let fewer = usize::from(halves[1].len() < halves[0].len());
+            halves[fewer].extend(class);
         }
         for half in &mut halves {
             half.sort_unstable();
@@ -308,6 +316,23 @@ mod tests {
             "{}",
             found.same_share
         );
+    }
+
+    #[test]
+    fn classes_of_two_items_have_pairs_in_both_halves() {
+        let mut rng = seed::stream(4, "classes of two");
+        let centres = Array2::from_shape_fn((61, 16), |_| rng.random_range(-1.0_f32..1.0));
+        let x = Array2::from_shape_fn((122, 16), |(i, c)| centres[[i / 2, c]]);
+        let labels = Labels::from_integers((0..122).map(|i| i / 2));
+        let kept: Vec<usize> = (0..122).collect();
+        let finder = Finder::new(0.9);
+        for half in finder.halves(&labels, &kept, 122).unwrap() {
+            assert!((60..=62).contains(&half.len()));
+            assert!(half.chunks(2).all(|two| two[0] / 2 == two[1] / 2));
+        }
+        let found = finder.find(&x.into(), &labels, &kept, &Monitor::silent());
+        let found = found.unwrap().unwrap();
+        assert_eq!((found.precision.value, found.recall.value), (1.0, 1.0));
     }
 
     #[test]

@@ -65,7 +65,8 @@ impl Lgc {
         let system = Ordered::new(operator(graph, &graph.divisors(), self.own_mu()))?;
         let (labeled, rhs) = (known.labeled(), pulls(&known, self.own_mu()));
         monitor.start("local and global consistency", None);
-        let mut solution = system.solve_rows(&self.solver(), &labeled, rhs.view(), monitor)?;
+        let mut solution =
+            system.solve_rows(&self.solver(), &labeled, rhs.view(), None, monitor)?;
         monitor.end();
         scale(graph, &mut solution);
         let sums = known.over_all_classes(std::mem::take(&mut solution.x));
@@ -88,7 +89,7 @@ impl Additive for Lgc {
     ) -> Result<Solution> {
         let pull = self.own_mu() * graph.divisors()[item].sqrt();
         let rhs = Array2::from_elem((1, 1), pull);
-        let mut solution = system.solve_rows(&self.solver(), &[item], rhs.view(), monitor)?;
+        let mut solution = system.solve_rows(&self.solver(), &[item], rhs.view(), None, monitor)?;
         scale(graph, &mut solution);
         Ok(solution)
     }

@@ -46,7 +46,7 @@ use super::parts::negative::{Estimate, NegativeEdges};
 use super::parts::parameter::{not_negative, positive, setters};
 use super::parts::scaling::{Scaling, standard};
 use super::{Given, Mass, Propagate, Sizes, Spread};
-use crate::solve::{ConjugateGradient, Solution, Sparse, solve_rows};
+use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse, solve_rows};
 use crate::{Beliefs, Graph, Labels, Monitor, Result};
 
 /// What of the propagated labels enters the search for negative edges.
@@ -388,8 +388,7 @@ impl Mixed {
         let solution = match self.held {
             Held::Labeled => {
                 let operator = self.operator(graph, known.diagonal(self.mu), negatives);
-                let rhs = known.one_hot_rows(|_| self.mu);
-                let solver = self.solver();
+                let (rhs, solver) = (known.one_hot_rows(|_| self.mu), self.solver());
                 solve_rows(operator, &solver, &rows, rhs.view(), Some(start), monitor)?
             }
             Held::All => {
@@ -407,6 +406,18 @@ impl Mixed {
         };
         monitor.end();
         Ok(solution)
+    }
+
+    /// The same of a system in its order, where labeled nodes alone are fitted.
+    pub(super) fn solve_labeled(
+        &self,
+        known: &Known,
+        operator: &Ordered<f64>,
+        start: Array2<f64>,
+        monitor: &Monitor,
+    ) -> Result<Solution> {
+        let (rows, rhs) = (known.labeled(), known.one_hot_rows(|_| self.mu));
+        operator.solve_rows(&self.solver(), &rows, rhs.view(), Some(start), monitor)
     }
 
     /// The system with the negative edges, from the diagonal of the one without.

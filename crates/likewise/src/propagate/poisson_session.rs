@@ -139,7 +139,7 @@ fn flows(
         }
     });
     let rows: Vec<usize> = (0..graph.n()).collect();
-    let mut solution = system.solve_rows(solver, &rows, sources.view(), monitor)?;
+    let mut solution = system.solve_rows(solver, &rows, sources.view(), None, monitor)?;
     center(graph, &mut solution.x);
     Ok(solution)
 }

@@ -280,16 +280,19 @@ impl<'a> Session<'a> {
         known.center(&mut f);
         let (negatives, f) = method.find(&known, f, monitor)?;
         let start = start.map_or(f, |start| known.columns(&start));
-        let mut solution = method.solve(&known, &negatives, start, monitor)?;
+        monitor.start("mixed label propagation", None);
+        let operator = method.operator(self.plain.graph, known.diagonal(self.mu), &negatives);
+        // For this solve and those of the changes to come.
+        let operator = Ordered::new(operator)?;
+        let mut solution = method.solve_labeled(&known, &operator, start, monitor)?;
+        monitor.end();
         self.convergence = known.convergence(&[&solution], monitor);
         let (mean, share) = negatives.summary();
         self.convergence.mean_negative_weight = Some(mean);
         self.convergence.negative_share = Some(share);
-        let graph = self.plain.graph;
-        let operator = method.operator(graph, known.diagonal(self.mu), &negatives);
         let system = System {
-            graph,
-            operator: Ordered::new(operator)?,
+            graph: self.plain.graph,
+            operator,
             scores: known.over_all_classes(std::mem::take(&mut solution.x)),
         };
         self.mixed = Some(Second {
@@ -396,7 +399,8 @@ impl<'a> Session<'a> {
     }
 
     /// Everything about every item, as the method itself gives it. Iterations are those of the last solve of all columns;
-    /// the residual is the largest of that and of the changes since, and it converged where they all did. Costs O(n C) and a copy of the scores.
+    /// the residual is the largest of that and of the changes since, and it converged where they all did. Costs O(n C) and
+    /// a copy of the scores.
     pub fn beliefs(&self) -> Result<Beliefs> {
         let silent = Monitor::silent();
         let known = Known::new(self.plain.graph, &self.labels, &silent)?;
@@ -591,7 +595,7 @@ fn deviation(
     monitor: &Monitor,
 ) -> Result<Solution> {
     let (labeled, rhs) = (known.labeled(), pulls(known, mu));
-    let mut solution = operator.solve_rows(solver, &labeled, rhs.view(), monitor)?;
+    let mut solution = operator.solve_rows(solver, &labeled, rhs.view(), None, monitor)?;
     known.center(&mut solution.x);
     Ok(solution)
 }
@@ -601,7 +605,7 @@ mod tests {
     use super::*;
     use crate::propagate::{NegativeEdges, Propagate};
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
-    use crate::{ErrorKind, seed};
+    use crate::{ErrorKind, Event, seed};
     use proptest::prelude::*;
     use rand::RngExt;
 
@@ -848,6 +852,36 @@ mod tests {
         assert_eq!(session.pending(), 1);
         session.refresh(&silent()).unwrap();
         assert_eq!(session.pending(), 0);
+    }
+
+    #[test]
+    fn a_refresh_that_is_cancelled_halfway_is_taken_up_by_the_next() {
+        let graph = reference::random_graph(300, 1500, 3);
+        let labels = reference::random_labels(300, 3, 3).draw(8, 1);
+        let mut session = Mixed::labeled()
+            .session(&graph, &labels, &silent())
+            .unwrap();
+        let free = (0..300).find(|&i| labels[i] == Label::Unknown).unwrap();
+        session.relabel(free, Label::Known(1), &silent()).unwrap();
+        let scores = session.scores().to_owned();
+        // The plain scores have the change by then, and the negative edges do not.
+        let stop = Monitor::silent();
+        let stopping = stop.clone();
+        let stopped = stop.also(move |event| {
+            if matches!(event, Event::Start { stage, .. } if stage == "negative edges") {
+                stopping.cancel();
+            }
+        });
+        let error = session.refresh(&stopped).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Cancelled);
+        assert_eq!(session.scores(), scores);
+        assert_eq!(session.pending(), 1);
+        session.refresh(&silent()).unwrap();
+        assert_eq!(session.pending(), 0);
+        let anew = Mixed::labeled()
+            .session(&graph, session.labels(), &silent())
+            .unwrap();
+        assert!(farthest(session.scores(), anew.scores()) < 1e-6);
     }
 
     #[test]

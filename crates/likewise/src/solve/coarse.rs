@@ -537,13 +537,36 @@ mod tests {
         for (a, b) in plain.x.iter().zip(&found.x) {
             assert!((a - b).abs() < 1e-6, "{a} {b}");
         }
+        // From the solution nothing is left to do.
+        let again = Some(found.x.clone());
+        let again = solve_rows(
+            held(&graph, &rows),
+            &solver,
+            &rows,
+            b.view(),
+            again,
+            &silent,
+        );
+        assert!(again.unwrap().iterations <= 1);
+        let start = Some(Array2::zeros((7, 3)));
+        assert!(
+            solve_rows(
+                held(&graph, &rows),
+                &solver,
+                &rows,
+                b.view(),
+                start,
+                &silent
+            )
+            .is_err()
+        );
     }
 
     /// The same of rows in their own order.
     fn solved_in_order(operator: &Ordered<f32>, b: &Array2<f64>) -> Solution {
         let (rows, silent): (Vec<usize>, _) = ((0..b.nrows()).collect(), Monitor::silent());
         let solver = ConjugateGradient::default();
-        let found = operator.solve_rows(&solver, &rows, b.view(), &silent);
+        let found = operator.solve_rows(&solver, &rows, b.view(), None, &silent);
         let found = found.unwrap();
         assert!(found.converged, "{:?}", found.residuals);
         found

@@ -180,7 +180,7 @@ impl ConjugateGradient {
     }
 }
 
-fn misfit(n: usize, b: ArrayView2<f64>, start: Option<&Array2<f64>>) -> Error {
+pub(super) fn misfit(n: usize, b: ArrayView2<f64>, start: Option<&Array2<f64>>) -> Error {
     Error::data(format!(
         "conjugate gradients: the system has {n} rows, the right-hand side is {:?} and the \
          start {:?}; its rows must ascend",

@@ -6,7 +6,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 use super::coarse::{Coarse, Entries, grouped};
 use super::columns::WIDTH;
-use super::conjugate_gradient::{ConjugateGradient, Solution};
+use super::conjugate_gradient::{ConjugateGradient, Solution, misfit};
 use super::operator::{Operator, Sparse, multiply};
 use super::real::Real;
 use crate::{Monitor, Result, parallel};
@@ -41,8 +41,7 @@ pub struct Ordered<T> {
     coarse: Coarse,
 }
 
-/// Solves `M X = B` once, as [`ConjugateGradient::solve_rows`] does: by groups where there are many rows, and else from
-/// `start`.
+/// Solves `M X = B` once, as [`ConjugateGradient::solve_rows`] does: by groups where there are many rows.
 pub(crate) fn solve_rows<T: Copy + Into<f64> + Sync + Send>(
     operator: Sparse<T>,
     solver: &ConjugateGradient,
@@ -54,9 +53,7 @@ pub(crate) fn solve_rows<T: Copy + Into<f64> + Sync + Send>(
     if operator.n() < MANY {
         return solver.solve_rows(&operator, rows, b, start, monitor);
     }
-    // As large as the solution.
-    drop(start);
-    Ordered::new(operator)?.solve_rows(solver, rows, b, monitor)
+    Ordered::new(operator)?.solve_rows(solver, rows, b, start, monitor)
 }
 
 impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
@@ -149,16 +146,22 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
     }
 
     /// Solves `M X = B` (`n x C`) as [`ConjugateGradient::solve_rows`] does, with rows in their own order, not that of
-    /// places: `B` is zero but on the rows `rows`, and `b` (`rows x C`) holds these.
+    /// places: `B` is zero but on the rows `rows`, and `b` (`rows x C`) holds these. A `start` is `n x C`.
     ///
-    /// Fails as that does. Takes memory for 32 columns beside the solution.
+    /// Fails as that does. Takes memory for 64 columns beside the solution.
     pub fn solve_rows(
         &self,
         solver: &ConjugateGradient,
         rows: &[usize],
         b: ArrayView2<f64>,
+        start: Option<Array2<f64>>,
         monitor: &Monitor,
     ) -> Result<Solution> {
+        let warm = start.is_some();
+        let x = start.unwrap_or_else(|| Array2::zeros((self.order.len(), b.ncols())));
+        if x.dim() != (self.order.len(), b.ncols()) {
+            return Err(misfit(self.order.len(), b, Some(&x)));
+        }
         let mut places: Vec<(usize, usize)> = (rows.iter().enumerate())
             .map(|(at, &row)| (self.place(row), at))
             .collect();
@@ -166,14 +169,15 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         let (places, at): (Vec<usize>, Vec<usize>) = places.into_iter().unzip();
         let b = b.select(Axis(0), &at);
         let mut all = Solution {
-            x: Array2::zeros((self.order.len(), b.ncols())),
+            x,
             iterations: 0,
             residuals: Vec::new(),
             converged: true,
         };
         let parts = all.x.axis_chunks_iter_mut(Axis(1), WIDTH);
         for (b, mut x) in b.axis_chunks_iter(Axis(1), WIDTH).zip(parts) {
-            let found = solver.solve_rows(self, &places, b, None, monitor)?;
+            let start = warm.then(|| self.in_order(x.view()));
+            let found = solver.solve_rows(self, &places, b, start, monitor)?;
             for (&row, found) in self.order.iter().zip(found.x.rows()) {
                 x.row_mut(row as usize).assign(&found);
             }
@@ -182,6 +186,15 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
             all.converged &= found.converged;
         }
         Ok(all)
+    }
+
+    /// Rows as they lie here.
+    fn in_order(&self, x: ArrayView2<f64>) -> Array2<f64> {
+        let mut ordered = Array2::zeros(x.dim());
+        for (&row, mut own) in self.order.iter().zip(ordered.rows_mut()) {
+            own.assign(&x.row(row as usize));
+        }
+        ordered
     }
 
     /// The excess `e = M 1`, of each place.

@@ -5,7 +5,7 @@ use likewise_study::Recipe;
 use likewise_study::recipe::PseudoLabels;
 use likewise_study::study::{CrossPlan, CrossRow, Protocol};
 
-use super::{asked, digits_in, is_blind, is_wanted, sources};
+use super::{asked, digits_in, has_turn, is_blind, is_wanted, sources};
 use crate::device;
 
 /// A learner across views with settings that take a moment.
@@ -28,12 +28,15 @@ fn quick_across(name: &str) -> likewise_nn::cross::Learner {
 
 pub(super) fn of_views() -> Vec<Recipe> {
     let mut recipes = Vec::new();
-    for name in likewise_nn::cross::Learner::names() {
+    // Each learner with half of the sources and each source with half of the learners.
+    for (i, name) in (likewise_nn::cross::Learner::names().iter()).enumerate() {
         let learner = quick_across(name);
         if learner.need() == likewise::cross::Need::Pairs {
             continue;
         }
-        recipes.extend(sources().into_iter().map(|(source, pseudo_labels)| Recipe {
+        let own = sources().into_iter().enumerate();
+        let own = own.filter(|(j, _)| has_turn(i + j, 2));
+        recipes.extend(own.map(|(_, (source, pseudo_labels))| Recipe {
             name: format!("{source} x {name} across views"),
             pseudo_labels,
             ..Recipe::across(learner)
