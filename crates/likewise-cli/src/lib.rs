@@ -34,6 +34,10 @@ pub fn main(line: impl IntoIterator<Item = OsString>) -> u8 {
 
 fn run(cli: &Cli, line: &[OsString], wording: &Wording) -> Result<(), Failure> {
     let common = &cli.common;
+    #[cfg(feature = "serve")]
+    if matches!(cli.verb, Verb::Serve(_)) {
+        memory::share_heaps();
+    }
     common.start_threads()?;
     let resumes = matches!(cli.verb, Verb::Fit(_));
     let (monitor, stages) = progress::monitor(common, wording, resumes);

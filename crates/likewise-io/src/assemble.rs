@@ -196,9 +196,15 @@ impl Parts {
     /// Checks the pieces against each other; ids default to row numbers.
     pub(crate) fn into_collection(self) -> Result<Collection> {
         let n = self.rows();
-        let ids = self
+        let mut ids = self
             .ids
             .unwrap_or_else(|| (0..n).map(|i| i.to_string()).collect());
+        // As in tables, whose fields have no blanks at their ends: else no table would name such an item.
+        for id in &mut ids {
+            if id.trim().len() < id.len() {
+                *id = id.trim().to_owned();
+            }
+        }
         let mismatch = |what: &str, len: usize| {
             Error::value(format!(
                 "there are {len} {what}, but {n} items; every item needs one"
@@ -285,6 +291,27 @@ mod tests {
 
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|w| (*w).to_owned()).collect()
+    }
+
+    #[test]
+    fn ids_have_no_blanks_at_their_ends() {
+        let collection = |ids: &[&str]| {
+            let mut parts = Parts {
+                ids: Some(words(ids)),
+                ..Parts::default()
+            };
+            let values = vec![1.0; ids.len()];
+            parts.add_view("x", ids.len(), 1, values).unwrap();
+            parts.into_collection()
+        };
+        let ids = collection(&[" cat", "a dog\t", "owl"])
+            .unwrap()
+            .ids()
+            .to_vec();
+        assert_eq!(ids, ["cat", "a dog", "owl"]);
+        let e = collection(&["cat", " "]).unwrap_err().to_string();
+        assert!(e.contains("row 1: the id is empty"), "{e}");
+        assert!(collection(&["cat", "cat "]).is_err());
     }
 
     #[test]

@@ -293,7 +293,7 @@ def measured(program, name, minutes, peer, runs, browser, page_alone):
         # What is served is labeled, and fitted again.
         run = f"{folder}/run"
         shutil.copytree(fitted(program, x, truth, runs or folder, minutes > 0), run)
-        case = {}
+        case = {"opened_before": True}
         embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
         begun = time.time()
         with Server(program, run) as server:
@@ -353,6 +353,10 @@ def page(cases):
                 f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms; memory after the first minute "
                 f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}. A request counts from when it was due; one that lost its connection has failed.",
             ]
+    before = [name for name, case in cases.items() if not case.get("opened_before")]
+    if before:
+        rows += ["", f"{' and '.join(before)}: measured when the clock still ran while connections were opened, PostgreSQL had its own 128 MiB of shared buffers, and "
+                 "regl-scatterplot the whole window."]
     if any("peer" in case for case in cases.values()):
         built = ", ".join(f"{case['peer']['built']} s of {name}" for name, case in cases.items() if "peer" in case)
         rows += ["", f"pgvector: HNSW with its default settings and `ef_search` 100, built in {built}, and PostgreSQL with 4 GiB of shared buffers. "

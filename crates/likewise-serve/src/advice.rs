@@ -19,8 +19,8 @@ impl One {
             Some((of, curve)) if *of == sequence => curve.clone(),
             _ => {
                 let start = || self.before(means)?.whitened_items();
-                let curve = labels.curve(start, open.record.seed, &means.monitor)?;
-                let curve = Arc::new(curve);
+                let measured = labels.curve(start, &[], open.record.seed, &means.monitor)?;
+                let curve = Arc::new(measured.map(|measured| measured.curve));
                 *last = Some((sequence, curve.clone()));
                 curve
             }

@@ -92,8 +92,10 @@ impl Guard {
 
     fn knows_token(&self, headers: &HeaderMap) -> bool {
         let text = |name: header::HeaderName| headers.get(name).and_then(|v| v.to_str().ok());
-        let bearer = text(header::AUTHORIZATION).and_then(|value| value.strip_prefix("Bearer "));
-        if bearer.is_some_and(|given| self.is_token(given.trim())) {
+        let given = text(header::AUTHORIZATION).and_then(|value| value.split_once(' '));
+        // Names of schemes ignore case.
+        let bearer = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
+        if bearer.is_some_and(|(_, given)| self.is_token(given.trim())) {
             return true;
         }
         let own = self.cookie();
@@ -198,6 +200,8 @@ mod tests {
         let with = |name, value| state(&guard, &[("host", "box.lan:8080"), (name, value)]);
         assert_eq!(with("accept", "*/*"), 401);
         assert_eq!(with("authorization", "Bearer s3cret"), 200);
+        assert_eq!(with("authorization", "bearer s3cret"), 200);
+        assert_eq!(with("authorization", "Basic s3cret"), 401);
         assert_eq!(with("authorization", "Bearer s3cre"), 401);
         assert_eq!(with("authorization", "Basic s3cret"), 401);
         assert_eq!(with("cookie", "a=b; likewise_8080=s3cret"), 200);

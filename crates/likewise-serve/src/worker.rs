@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use likewise::Monitor;
+use likewise::{Event, Monitor};
 use likewise_study::journal::{Journal, What};
 use likewise_study::live::{Done, Live, Method};
 use serde::Serialize;
@@ -64,8 +64,14 @@ pub(crate) fn work(
                 None => return,
             }
         };
-        let quiet = monitor.quiet();
-        let mut live = match Live::begin(run.items.clone(), &one.graph, method, journal, quiet) {
+        // Labels of other data than the run's are told of.
+        let told = monitor.clone();
+        let heard = monitor.quiet().also(move |event| {
+            if let Event::Warning(message) = event {
+                told.warn(message);
+            }
+        });
+        let mut live = match Live::begin(run.items.clone(), &one.graph, method, journal, heard) {
             Ok(live) => live,
             Err((e, kept)) => {
                 if let Some(began) = began.take() {

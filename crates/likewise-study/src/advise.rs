@@ -11,7 +11,6 @@ use std::path::Path;
 
 use likewise::advise::next::{Ask, Pool, Strategy, Suggestion};
 use likewise::advise::shares::shares;
-use likewise::advise::temperature::Temperature;
 use likewise::advise::threshold::{Finder, Threshold};
 use likewise::eval::bootstrap::Estimate as Interval;
 use likewise::{Graph, Label};
@@ -19,7 +18,7 @@ use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-pub use self::shown::{Shown, Told, askable};
+pub use self::shown::{Measured, Shown, Told, askable};
 pub use self::worth::Worth;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
@@ -102,13 +101,18 @@ pub struct Next {
     pub id: String,
     /// The class that the labels near it suggest; null where none reaches it.
     pub believed: Option<String>,
-    /// How sure that is, 0 to 1: calibrated on labels that were kept back in turn, where there are ten.
+    /// How sure that is, 0 to 1. Where there are ten labels to keep back in turn: the probability that they give it by the
+    /// whitened features, since the embedding has learned from all of them and is surer than it is right. Else its share
+    /// of what reaches the item.
     pub sure: Option<f64>,
     /// Why it is asked for.
     pub why: String,
     /// Its row.
     #[serde(skip)]
     pub item: usize,
+    /// The class that is believed.
+    #[serde(skip)]
+    class: Option<u32>,
 }
 
 /// Advice about the labels of a run.
@@ -130,25 +134,8 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     if given > 0 {
         notes.push(format!("{SINCE}: {given}. {BELIEVED}"));
     }
-    let start = || Before::of(run, at)?.whitened_items();
-    let measured = match shown.curve(start, wanted.seed, at.monitor)? {
-        Ok(curve) => {
-            notes.push(ON_THE_START.to_owned());
-            Some(curve)
-        }
-        Err(why) => {
-            notes.push(why);
-            None
-        }
-    };
-    let temperature = match &measured {
-        Some(curve) => Temperature::fit(&curve.held_out)?,
-        None => None,
-    };
-    // Only now, so that not both are in memory.
     let (items, embeddings) = run_graph::read(run)?;
     let graph = run_graph::build(run, embeddings.view(), wanted.seed, at)?;
-    let curve = measured.map(|curve| shown.worth(&curve, wanted.budget));
     let open = shown.askable.iter().zip(shown.labels.items());
     let open = open.filter(|&(&askable, &label)| askable && label == Label::Unknown);
     let open = open.count();
@@ -158,9 +145,28 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         graph: &graph,
         told_apart_by: told_apart_by.view(),
         shown: &shown,
-        temperature,
     };
-    let (next, unsure) = asking.next(wanted, at)?;
+    let (mut next, unsure) = asking.next(wanted, at)?;
+    drop(told_apart_by);
+    drop(graph);
+    let believed: Vec<(usize, u32)> = (next.iter())
+        .filter_map(|next| Some((next.item, next.class?)))
+        .collect();
+    let start = || Before::of(run, at)?.whitened_items();
+    let curve = match shown.curve(start, &believed, wanted.seed, at.monitor)? {
+        Ok(measured) => {
+            notes.push(ON_THE_START.to_owned());
+            let known = next.iter_mut().filter(|next| next.class.is_some());
+            for (next, sure) in known.zip(measured.sure.into_iter().flatten()) {
+                next.sure = Some(sure);
+            }
+            Some(shown.worth(&measured.curve, wanted.budget))
+        }
+        Err(why) => {
+            notes.push(why);
+            None
+        }
+    };
     if !unsure && !next.is_empty() {
         notes.push(shown.nothing_is_unsure().to_owned());
     }
@@ -208,8 +214,8 @@ const BELIEVED: &str = "What is believed is what all labels say over the graph o
 /// What [`advise`] will cost.
 pub fn estimate(run: &RunFolder, at: &Environment) -> Result<Estimate> {
     let (n, d) = (run.record()?.items as f64, run.config()?.dimensions as f64);
-    // The features as they are read, powered, whitened and searched.
-    Ok(run_graph::estimate(run, at)?.stage(28.0 * n * d, 0.0))
+    // The features as they are read, powered, whitened and searched, beside the embeddings.
+    Ok(run_graph::estimate(run, at)?.stage(32.0 * n * d, 0.0))
 }
 
 /// A run that is asked what to label next.
@@ -219,7 +225,6 @@ struct Asking<'a> {
     /// Rows whose cosine tells copies.
     told_apart_by: ArrayView2<'a, f32>,
     shown: &'a Shown,
-    temperature: Option<Temperature>,
 }
 
 impl Asking<'_> {
@@ -242,10 +247,6 @@ impl Asking<'_> {
 
     fn named(&self, of: &Suggestion, rank: usize) -> Next {
         let name = |class: u32| self.shown.labels.classes()[class as usize].clone();
-        let sure = |share: f64| match &self.temperature {
-            Some(temperature) => f64::from(temperature.apply(share.min(1.0) as f32)),
-            None => share,
-        };
         let neighbors = self.graph.row(of.item).0;
         let labeled = |&&j: &&u32| self.shown.labels[j as usize] != Label::Unknown;
         let labeled = neighbors.iter().filter(labeled).count();
@@ -270,9 +271,10 @@ impl Asking<'_> {
             rank,
             id: self.items[of.item].id.clone(),
             believed: of.believed.map(|(class, _)| name(class)),
-            sure: of.believed.map(|(_, share)| sure(share)),
+            sure: of.believed.map(|(_, share)| share),
             why,
             item: of.item,
+            class: of.believed.map(|(class, _)| class),
         }
     }
 }

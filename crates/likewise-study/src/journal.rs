@@ -23,6 +23,8 @@ pub const NAME: &str = "labels.jsonl";
 
 /// Why nothing can be written.
 const BROKEN: &str = "a label could not be written before; start again when there is room";
+const FULL: &str =
+    "the last label could not be written, nor can anything else: make room on its disk";
 const REMOVED: &str = "it was removed or replaced; start the server again";
 
 /// One change of labels, as it stands in the journal.
@@ -90,6 +92,8 @@ pub struct Journal {
     entries: Vec<Entry>,
     /// Whether an append failed in a way that could not be mended.
     broken: Arc<AtomicBool>,
+    /// Whether the last append failed: the disk may be full.
+    failed: Arc<AtomicBool>,
 }
 
 /// Looks after a journal that another thread writes.
@@ -99,10 +103,12 @@ pub struct Watch {
     /// The file when it was opened.
     own: Option<Arc<Metadata>>,
     broken: Arc<AtomicBool>,
+    failed: Arc<AtomicBool>,
 }
 
 impl Watch {
-    /// Why no entry can be written, as far as that is seen without writing one. Costs a look at the folder.
+    /// Why no entry can be written, as far as that is seen without writing one. Costs a look at the folder; where the last
+    /// entry could not be written, a file in it that is removed again.
     pub fn fault(&self) -> Option<&'static str> {
         if self.broken.load(Ordering::Relaxed) {
             return Some(BROKEN);
@@ -113,7 +119,26 @@ impl Watch {
             let same = |own: &Arc<Metadata>| is_same(own, &there) || !cfg!(unix);
             self.own.as_ref().is_none_or(same)
         });
-        (!is_there).then_some(REMOVED)
+        if !is_there {
+            return Some(REMOVED);
+        }
+        if self.failed.load(Ordering::Relaxed) {
+            if self.has_no_room() {
+                return Some(FULL);
+            }
+            self.failed.store(false, Ordering::Relaxed);
+        }
+        None
+    }
+
+    /// Whether not even a small file can be written beside the journal.
+    fn has_no_room(&self) -> bool {
+        let folder = self.path.parent().unwrap_or(Path::new("."));
+        let written = tempfile::tempfile_in(folder).and_then(|mut file| {
+            file.write_all(&[b' '; 8192])?;
+            file.sync_data()
+        });
+        written.is_err()
     }
 }
 
@@ -178,6 +203,7 @@ impl Journal {
             length: whole as u64,
             entries,
             broken: Arc::default(),
+            failed: Arc::default(),
         };
         Ok((journal, torn))
     }
@@ -188,6 +214,7 @@ impl Journal {
             path: self.path.clone(),
             own: self.file.metadata().ok().map(Arc::new),
             broken: self.broken.clone(),
+            failed: self.failed.clone(),
         }
     }
 
@@ -229,6 +256,7 @@ impl Journal {
         let written = (self.file.seek(start).map(drop))
             .and_then(|()| self.file.write_all(&line))
             .and_then(|()| self.file.sync_data());
+        self.failed.store(written.is_err(), Ordering::Relaxed);
         if let Err(e) = written {
             // A part of a line must not stand before the next one.
             let mended = self.file.set_len(self.length);
@@ -442,6 +470,21 @@ mod tests {
         let said = no_place_for_labels(Path::new("run"), &e).to_string();
         assert!(said.starts_with("run/labels.jsonl: labels"), "{said}");
         assert!(said.contains("serve a copy"), "{said}");
+    }
+
+    #[test]
+    fn a_label_that_could_not_be_written_is_told_of_until_there_is_room() {
+        let folder = tempfile::tempdir().unwrap();
+        let journal = filled(folder.path());
+        let watch = journal.watch();
+        journal.failed.store(true, Ordering::Relaxed);
+        // There is room here: it is looked at once more, and no more after that.
+        assert_eq!(watch.fault(), None);
+        assert!(!journal.failed.load(Ordering::Relaxed));
+        let path = folder.path().join("gone").join(NAME);
+        assert!(Watch { path, ..watch }.has_no_room());
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), 1);
     }
 
     fn filled(run: &Path) -> Journal {

@@ -344,13 +344,13 @@ impl<'g> Live<'g> {
 
     /// Adds a class. Fails where it is there, or where its name is no name of a class.
     pub fn add_class(&mut self, name: String, who: Option<String>) -> Result<Done> {
-        self.shown.get().labeled().check_new(&name)?;
+        self.shown.get().labeled().check_new(&name, None)?;
         self.write(who, What::AddClass(name), vec![], &[])
     }
 
     /// Gives a class another name. Fails where there is no such class, or one of the new name.
     pub fn rename_class(&mut self, from: String, to: String, who: Option<String>) -> Result<Done> {
-        self.shown.get().labeled().check_new(&to)?;
+        self.shown.get().labeled().check_new(&to, Some(&from))?;
         let changes = self.of_class(&from, &to)?;
         self.write(who, What::RenameClass { from, to }, changes, &[])
     }

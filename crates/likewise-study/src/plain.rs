@@ -17,9 +17,20 @@ fn acts(c: char) -> bool {
     c.is_control() || turns || matches!(c, '\u{2028}' | '\u{2029}' | '\u{feff}')
 }
 
+/// Whether nothing is seen of this character, or a blank, wherever it stands; what joins letters and pictures is seen by
+/// what it joins.
+fn is_unseen(c: char) -> bool {
+    let fillers = matches!(
+        c,
+        '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{2800}' | '\u{3164}' | '\u{ffa0}'
+    );
+    let marks = matches!(c, '\u{ad}' | '\u{34f}' | '\u{180e}' | '\u{200b}' | '\u{2060}'..='\u{206f}' | '\u{e0000}'..='\u{e0fff}');
+    fillers || marks
+}
+
 /// Whether every letter of a text is shown, and none acts.
 pub fn is_shown(text: &str) -> bool {
-    !text.contains(acts)
+    !text.contains(|c| acts(c) || is_unseen(c))
 }
 
 fn escaped(text: &str, harmless: fn(char) -> bool) -> Cow<'_, str> {
@@ -145,6 +156,28 @@ mod tests {
         }
         assert_eq!(lines("a\nb"), "a\nb");
         assert_eq!(name("Käse 猫 é"), "Käse 猫 é");
+    }
+
+    #[test]
+    fn what_nobody_sees_is_no_name() {
+        for text in [
+            "\u{200b}",
+            "a\u{200b}b",
+            "\u{ad}",
+            "\u{3164}",
+            "\u{2800}",
+            "\u{e0041}",
+            "a\u{202e}",
+        ] {
+            assert!(!is_shown(text), "{text:?}");
+        }
+        for text in [
+            "Käse 猫 é",
+            "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}",
+            "\u{1f469}\u{200d}\u{1f680}",
+        ] {
+            assert!(is_shown(text), "{text:?}");
+        }
     }
 
     #[test]

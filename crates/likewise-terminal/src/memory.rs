@@ -50,6 +50,20 @@ unsafe impl GlobalAlloc for OrSay {
     }
 }
 
+/// Makes all threads that come take their memory from few places, before there are any. The allocator of Linux has eight
+/// for each core, and each keeps what it once needed: of a server whose models change, memory grows for hours. Threads that
+/// take memory at once wait for each other, so this is not for what computes alone. Does nothing on other systems.
+pub fn share_heaps() {
+    #[cfg(all(target_os = "linux", target_env = "gnu"))]
+    {
+        let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        let heaps = cores.clamp(2, 8) as libc::c_int;
+        #[expect(unsafe_code, reason = "the allocator is told so by a call of C alone")]
+        // SAFETY: it takes two numbers, and sets one of the allocator; no other thread allocates yet.
+        let _ = unsafe { libc::mallopt(libc::M_ARENA_MAX, heaps) };
+    }
+}
+
 fn given(place: *mut u8, size: usize) -> *mut u8 {
     if place.is_null() && !likewise_io::memory::is_tried() {
         out_of_memory(size);

@@ -21,8 +21,9 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
          items is never asked for: of these the share is given whose class is believed rightly, by the labels near \
          them on a graph of 15 neighbours of the centred features. Means of {draws} draws of that third (and of the \
          labels at random); behind a strategy, what it gains on labels at random, with half its 95 % interval \
-         over the draws. Sets of more than {MOST} items are thinned evenly. On the development sets it was chosen \
-         what `auto` does; the others were looked at once, after that."
+         over the draws. Sets of more than {MOST} items are thinned evenly. On the development sets it was \
+         chosen what `auto` does, at first `vopt` up to five labels a class; the others were looked at after that, and \
+         `auto` became `density` when they had been, on both: of `auto` and `density` they are not held out."
     )?;
     let sets = sets::all()?;
     for (development, title) in [(true, "Development sets"), (false, "Other sets")] {

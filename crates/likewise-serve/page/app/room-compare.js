@@ -30,6 +30,12 @@ export function compare(open) {
   });
   for (const change of ['model', 'anew', 'labels', 'heard']) when(change, () => { if (last !== null && !made.hidden) byId(last); });
 
+  /** What one view asks of another was never compared by features: they are not of one kind. */
+  function acrossViews() {
+    form.hidden = true;
+    fill(columns, element('div', { class: 'empty' }, element('p', {}, 'This run searches across views, and features of different views cannot be compared: there is no “before” to show.')));
+  }
+
   async function any() {
     const at = Math.floor(Math.random() * store.run.items);
     const { items } = await ask(`items?limit=1&offset=${at}`);
@@ -72,7 +78,8 @@ export function compare(open) {
     element: made,
     show(wanted) {
       const id = wanted.get('id');
-      if (id !== null && id !== last) byId(id);
+      if (store.run.views.length) acrossViews();
+      else if (id !== null && id !== last) byId(id);
       else if (last === null) any().catch((error) => fill(columns, element('p', { class: 'failed' }, error.message)));
     },
     key(event) {

@@ -72,7 +72,10 @@ export function review(open) {
       queue.look();
     } catch (error) {
       if (now !== turn) return;
-      fill(stage, element('div', { class: 'empty', role: 'alert' }, element('p', { class: 'failed' }, error.message), element('p', {}, error.hint ?? ''), button('Try again', step)));
+      const told = [element('p', { class: 'failed' }, error.message), element('p', {}, error.hint ?? '')];
+      // What can be labeled stays in sight: a key would label it unseen.
+      if (current) fill(stage.querySelector('.because'), element('section', { class: 'why', role: 'alert' }, told));
+      else fill(stage, element('div', { class: 'empty', role: 'alert' }, told, button('Try again', step)));
     } finally {
       if (now === turn) stage.removeAttribute('aria-busy');
     }

@@ -157,6 +157,16 @@ try {
     assert.equal(sent, 2);
   });
 
+  await step('an item stays in sight where no more can be asked of it, so that no key labels one unseen', async () => {
+    await page.route('**/items/*', (route) => route.abort());
+    await labelShown(page);
+    await page.waitForSelector('.review .because [role=alert]');
+    assert.ok(await page.locator('.review .deciding .name-button').count());
+    const seen = await labelShown(page);
+    await until('its label', async () => (await labelOnServer(seen)) !== null);
+    await page.unroute('**/items/*');
+  });
+
   await step('unsaved labels of a tab that is gone are saved by another, and those of other data are not', async () => {
     const context = page.context();
     const foreign = JSON.stringify([{ ids: [first.id], label: 'no such class', at: 1 }]);

@@ -1,6 +1,8 @@
 //! Which labels of a run its fit saw, which it was not shown, and which items may be asked for.
 
 use likewise::advise::curve::{Curve, Measure};
+use likewise::advise::shares::shares;
+use likewise::advise::temperature::Temperature;
 use likewise::advise::threshold::{Finder, Threshold};
 use likewise::distance::Metric;
 use likewise::{Embedding, ErrorKind, Labels, Monitor, Part, Similarity, matrix};
@@ -19,6 +21,15 @@ const UNTOLD: &str = "what more labels are worth cannot be told";
 
 /// What was found, or why there is nothing.
 pub type Told<T> = std::result::Result<T, String>;
+
+/// What the whitened items say of the labels.
+pub struct Measured {
+    /// What labels are worth.
+    pub curve: Curve,
+    /// How sure each of the believed classes is that was asked for; `None` where too few labels could be kept back in
+    /// turn to calibrate it.
+    pub sure: Option<Vec<f64>>,
+}
 
 /// What the advice may know of the labels.
 pub struct Shown {
@@ -103,23 +114,38 @@ impl Shown {
     }
 
     /// The curve of these labels, or why there is none, by the whitened items that `start` gives: an embedding has
-    /// learned from the very labels that a curve keeps back, and nearly all of them would be believed rightly there.
+    /// learned from the very labels that a curve keeps back, and nearly all of them would be believed rightly there. By
+    /// the same items, how sure it is that these are of these classes.
     ///
     /// Costs a graph, and what [`Measure`] does. Fails when cancelled, and where the memory is too small.
     pub fn curve(
         &self,
         start: impl FnOnce() -> Result<Array2<f32>>,
+        believed: &[(usize, u32)],
         seed: u64,
         monitor: &Monitor,
-    ) -> Result<Told<Curve>> {
-        let measure = || {
+    ) -> Result<Told<Measured>> {
+        let measure = || -> Result<Option<Measured>> {
             let graph = run_graph::of_rows(start()?.view(), Metric::Cosine, seed, monitor)?;
             let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
             let measure = Measure::new().repeats(repeats).seed(seed);
-            measure.measure(&graph, &self.labels, monitor)
+            let Some(curve) = measure.measure(&graph, &self.labels, monitor)? else {
+                return Ok(None);
+            };
+            let sure = match Temperature::fit(&curve.held_out)? {
+                Some(temperature) if !believed.is_empty() => {
+                    let shares = shares(&graph, &self.labels, &monitor.quiet())?;
+                    let of =
+                        |&(item, class): &(usize, u32)| shares[[item, class as usize]].min(1.0);
+                    let sure = |own| f64::from(temperature.apply(of(own) as f32));
+                    Some(believed.iter().map(sure).collect())
+                }
+                _ => None,
+            };
+            Ok(Some(Measured { curve, sure }))
         };
         match measure() {
-            Ok(Some(curve)) => Ok(Ok(curve)),
+            Ok(Some(measured)) => Ok(Ok(measured)),
             Ok(None) => Ok(Err(format!("{UNTOLD}: two classes need three labels"))),
             Err(e) if e.kind() == ErrorKind::Data => Ok(Err(format!("{UNTOLD}: {e}"))),
             Err(e) => Err(e),

@@ -108,11 +108,23 @@ impl Labeled {
         }
     }
 
-    /// Fails where a new class cannot have this name: it is there, or a table of labels would read it
-    /// as something else.
-    pub fn check_new(&self, name: &str) -> Result<()> {
+    /// Fails where a class, new or `instead_of` another, cannot have this name: it is there, nobody could tell it from
+    /// one that is, or a table of labels would read it as something else.
+    pub fn check_new(&self, name: &str, instead_of: Option<&str>) -> Result<()> {
         if self.class(name).is_some() {
             return Err(usage(format!("there is a class \"{name}\" already")));
+        }
+        let words = |name: &str| {
+            name.split_whitespace()
+                .map(str::to_owned)
+                .collect::<Vec<_>>()
+        };
+        let looks_so =
+            |class: &&String| Some(&***class) != instead_of && words(class) == words(name);
+        if let Some(class) = self.classes.iter().find(looks_so) {
+            return Err(usage(format!(
+                "there is a class \"{class}\" already, of which \"{name}\" differs by blanks alone"
+            )));
         }
         let is_read = Labels::parse([name]).classes() == [name];
         if !is_read || name.len() > MOST_LETTERS || !plain::is_shown(name) {
@@ -395,12 +407,17 @@ mod tests {
     fn names_that_would_be_read_as_something_else_are_refused() {
         let labeled = Labeled::of(&items(&[("a", None)])).unwrap();
         for name in ["", " ", "outside", "-1", "-2", "NaN", "a", " x", "7.0"] {
-            assert!(labeled.check_new(name).is_err(), "{name:?}");
+            assert!(labeled.check_new(name, None).is_err(), "{name:?}");
         }
-        assert!(labeled.check_new(&"x".repeat(201)).is_err());
+        assert!(labeled.check_new(&"x".repeat(201), None).is_err());
         for name in ["b", "7", "barn owl", "Ä"] {
-            assert!(labeled.check_new(name).is_ok(), "{name}");
+            assert!(labeled.check_new(name, None).is_ok(), "{name}");
         }
+        let labeled = Labeled::of(&items(&[("barn owl", None)])).unwrap();
+        let e = labeled.check_new("barn  owl", None).unwrap_err();
+        assert!(e.to_string().contains("by blanks alone"), "{e}");
+        assert!(labeled.check_new("barn  owl", Some("barn owl")).is_ok());
+        let labeled = Labeled::of(&items(&[("a", None)])).unwrap();
         let e = labeled.meant(Some("owl")).unwrap_err().to_string();
         assert!(e.contains("no class \"owl\""), "{e}");
     }

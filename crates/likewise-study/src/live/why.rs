@@ -90,7 +90,12 @@ pub(super) fn of(
     Ok(Some(Why {
         pseudo_label: session.pseudo_label()[row].map(|class| name(class as usize)),
         confidence: session.confidence_of(&[row])[0],
-        others: sources[named.len()..].iter().map(|(_, share)| share).sum(),
+        // A sum of none is -0.
+        others: sources[named.len()..]
+            .iter()
+            .map(|(_, share)| share)
+            .sum::<f64>()
+            + 0.0,
         sources: told.collect(),
         classes: (order.into_iter().take(CLASSES))
             .map(|class| Share {

@@ -426,14 +426,22 @@ impl Results {
         self.summary.n_queries > 0 && !self.answers.labels.as_ref().is_some_and(few)
     }
 
-    /// The recipes that were compared, as lines of a table with a head; none where one was named.
+    /// The recipes that were compared, as lines of a table with a head; none where one was named. The value of one that was
+    /// given up early stands in brackets: it is of fewer rounds, and compares with no other.
     pub fn choices(&self) -> Vec<Vec<String>> {
         if self.tried.is_empty() {
             return vec![];
         }
+        let rounds = self.tried.iter().map(|tried| tried.rounds).max();
+        let given_up = |tried: &Tried| Some(tried.rounds) < rounds;
+        let value = if self.tried.iter().any(given_up) {
+            "R-precision (of fewer rounds)"
+        } else {
+            "R-precision"
+        };
         let head = [
             "chosen among",
-            "R-precision",
+            value,
             "gain over the best before it",
             "rounds",
         ];
@@ -449,7 +457,11 @@ impl Results {
             });
             vec![
                 format!("{}{mark}", tried.recipe),
-                tried.r_precision.map_or("-".into(), |v| format!("{v:.3}")),
+                match tried.r_precision {
+                    Some(v) if given_up(tried) => format!("({v:.3})"),
+                    Some(v) => format!("{v:.3}"),
+                    None => "-".into(),
+                },
                 gain,
                 tried.rounds.to_string(),
             ]
