@@ -56,7 +56,7 @@ fn main() -> ExitCode {
     let done = match arguments.first().map(String::as_str) {
         Some("check") => check(),
         Some("fuzz") => fuzz(),
-        Some("slim") => slim(&[]),
+        Some("slim") => slim(),
         Some("circles") => clean(circles::circles(rest)),
         Some("flags") => clean(flags::flags()),
         Some("claims") => clean(claims::claims()),
@@ -110,39 +110,31 @@ fn check() -> bool {
         && clean(claims::claims())
         && clean(links::links())
         && deny::deny_if_there()
-        && built_and_read()
+        && cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--features",
+            FEATURES,
+            "--",
+            "-D",
+            "warnings",
+        ])
+        && slim()
         // One failure must not hide those of the crates after it.
         && cargo(&["test", "--workspace", "--no-fail-fast", "--features", FEATURES])
-}
-
-/// Builds the tests, and reads the code for lints and documentation meanwhile. Crates that use each other build one after
-/// the other, so that each of both alone leaves half of two cores idle. What is read lies in a folder of its own, since
-/// each waits for the other's.
-fn built_and_read() -> bool {
-    let target = std::env::var("CARGO_TARGET_DIR").unwrap_or_else(|_| "target".into());
-    let folder = format!("{target}/lints");
-    let all = ["--workspace", "--features", FEATURES];
-    let read = || {
-        let own = ["--target-dir", &folder];
-        let clippy = ["clippy", "--all-targets"];
-        let doc = [&["doc", "--no-deps"], &own[..], &all[..]].concat();
-        cargo(&[&clippy[..], &own[..], &all[..], &["--", "-D", "warnings"]].concat())
-            && run("cargo", &doc, Some(("RUSTDOCFLAGS", "-D warnings")))
-            && slim(&own)
-    };
-    std::thread::scope(|scope| {
-        let read = scope.spawn(read);
-        let built = cargo(&[&["test", "--no-run"], &all[..]].concat());
-        // Both, so that all that is wrong is seen.
-        read.join().unwrap_or(false) && built
-    })
+        && run(
+            "cargo",
+            &["doc", "--workspace", "--features", FEATURES, "--no-deps"],
+            Some(("RUSTDOCFLAGS", "-D warnings")),
+        )
 }
 
 /// The program without networks. Lints take it through the compiler as `cargo check` does.
-fn slim(more: &[&str]) -> bool {
+fn slim() -> bool {
     let build = ["-p", "likewise-cli", "--no-default-features"];
     clean(packages::without_networks(&build))
-        && cargo(&[&["clippy"], &build[..], more, &["--", "-D", "warnings"]].concat())
+        && cargo(&[&["clippy"], &build[..], &["--", "-D", "warnings"]].concat())
 }
 
 /// Losses and networks on the card against the CPU, and whole fits on it.
