@@ -297,6 +297,7 @@ fn a_diagnosis_compares_methods_and_names_class_sizes_that_are_wrong() {
         ["poisson-mbo", "poisson", "lgc", "mixed without class_sizes"]
     );
     let usual = ["--labels-per-class", "5"];
+    assert_eq!(names(&usual), ["poisson-mbo", "poisson", "lgc"]);
     let out = said(&usual);
     let none = "no other method is clearly better on your labels: poisson-mbo ";
     assert!(out.contains(none), "{out}");

@@ -114,13 +114,10 @@ impl Labeled {
         if self.class(name).is_some() {
             return Err(usage(format!("there is a class \"{name}\" already")));
         }
-        let words = |name: &str| {
-            name.split_whitespace()
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
+        let looks_so = |class: &&String| {
+            Some(class.as_str()) != instead_of
+                && class.split_whitespace().eq(name.split_whitespace())
         };
-        let looks_so =
-            |class: &&String| Some(&***class) != instead_of && words(class) == words(name);
         if let Some(class) = self.classes.iter().find(looks_so) {
             return Err(usage(format!(
                 "there is a class \"{class}\" already, of which \"{name}\" differs by blanks alone"
