@@ -106,7 +106,7 @@ fn monitor(app: &Arc<App>) -> Monitor {
                 state.stage = Some(stage.clone());
                 (state.done, state.total) = (0, *total);
             }),
-            Event::Step { done } => app.refits.set(|state| state.done = *done),
+            Event::Step { done } => app.refits.set(|state| state.step(*done)),
             _ => return,
         };
         let mut said = said.lock().unwrap_or_else(PoisonError::into_inner);

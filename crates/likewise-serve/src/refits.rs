@@ -32,6 +32,14 @@ pub(crate) struct State {
     hint: Option<String>,
 }
 
+impl State {
+    /// So many steps are done. No more than there are: a stage may go on after another, of fewer steps, began
+    /// within it.
+    pub(crate) fn step(&mut self, done: u64) {
+        self.done = self.total.map_or(done, |total| total.min(done));
+    }
+}
+
 /// How a refit stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
@@ -155,5 +163,24 @@ impl Refits {
         }
         open.insert(number, new.clone());
         Ok(new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_steps_are_done_than_there_are() {
+        let refits = Refits::default();
+        let done = |total, done| {
+            let state = refits.set(|state| {
+                state.total = total;
+                state.step(done);
+            });
+            state.done
+        };
+        assert_eq!((done(Some(5), 3), done(Some(5), 9)), (3, 5));
+        assert_eq!(done(None, 9), 9);
     }
 }

@@ -25,7 +25,8 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
         ));
     }
     let token = args.token.clone().or_else(|| std::env::var(TOKEN).ok());
-    let method = args.method.as_deref().map(Method::named).transpose()?;
+    let method = args.method.as_deref().map(Method::named).transpose();
+    let method = method.map_err(|e| Failure::usage(format!("--method: {e}")))?;
     let options = Options {
         run: args.run.clone(),
         host: args.host,

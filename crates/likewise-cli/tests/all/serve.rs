@@ -255,6 +255,11 @@ fn what_cannot_be_served_is_said() {
     );
     refuses("serve nothing --host everywhere", 2, &["everywhere"]);
     refuses("serve nothing --port 70000", 2, &["70000"]);
+    refuses(
+        "serve nothing --method goldberg",
+        2,
+        &["--method", "\"goldberg\"", "harmonic, lgc, mixed, poisson"],
+    );
 }
 
 #[test]
