@@ -31,9 +31,44 @@ pub(crate) fn of_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         return Err(Problem::bad("the body is not a JSON object")
             .hint("GET /openapi.json describes every request"));
     }
-    serde_json::from_slice(bytes).map_err(|e| {
-        Problem::bad(format!("the body is not as it should be: {e}"))
-            .hint("GET /openapi.json describes every request")
+    let read = &mut serde_json::Deserializer::from_slice(bytes);
+    let found = serde_path_to_error::deserialize(&mut *read).map_err(|e| e.to_string());
+    let found = found.and_then(|found| match read.end() {
+        Ok(()) => Ok(found),
+        Err(e) => Err(e.to_string()),
+    });
+    found.map_err(|said| {
+        let said = format!("the body is not as it should be: {}", in_words(&said));
+        Problem::bad(said).hint("GET /openapi.json describes every request")
+    })
+}
+
+/// What readers say of values, without the types of the program.
+fn in_words(said: &str) -> String {
+    const WHOLE: &str = "a whole number of 0 or more";
+    let words = [
+        ("expected usize", format!("expected {WHOLE}")),
+        ("expected u32", format!("expected {WHOLE}")),
+        ("expected u64", format!("expected {WHOLE}")),
+        ("expected f32", "expected a number".to_owned()),
+        ("expected f64", "expected a number".to_owned()),
+        ("invalid digit found in string", format!("must be {WHOLE}")),
+        (
+            "cannot parse integer from empty string",
+            format!("must be {WHOLE}"),
+        ),
+        (
+            "number too large to fit in target type",
+            "is too large".to_owned(),
+        ),
+        ("invalid float literal", "must be a number".to_owned()),
+        (
+            "provided string was not `true` or `false`",
+            "must be true or false".to_owned(),
+        ),
+    ];
+    (words.iter()).fold(said.to_owned(), |said, (of_type, word)| {
+        said.replace(of_type, word)
     })
 }
 
@@ -73,7 +108,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
         let Query(asked) = read.map_err(|e| {
             Problem::bad(format!(
                 "the parameters of the address are wrong: {}",
-                inner(&e)
+                in_words(&inner(&e))
             ))
         })?;
         Ok(Self(asked))

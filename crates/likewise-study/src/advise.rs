@@ -155,12 +155,13 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     let start = || Before::of(run, at)?.whitened_items();
     let curve = match shown.curve(start, &believed, wanted.seed, at.monitor)? {
         Ok(measured) => {
-            notes.push(ON_THE_START.to_owned());
+            let worth = shown.worth(&measured.curve, wanted.budget);
+            notes.extend(worth.notes());
             let known = next.iter_mut().filter(|next| next.class.is_some());
             for (next, sure) in known.zip(measured.sure.into_iter().flatten()) {
                 next.sure = Some(sure);
             }
-            Some(shown.worth(&measured.curve, wanted.budget))
+            Some(worth)
         }
         Err(why) => {
             notes.push(why);
@@ -199,11 +200,6 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
         notes,
     })
 }
-
-/// What must be said of the curve.
-pub const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
-                                beliefs are often better. Of 90 curves on public sets the interval held the true share \
-                                in 72; of 135 gains it held 70";
 
 /// What must be said of labels that were given on the page of a run.
 const SINCE: &str = "labels that were given on the page of the run since its fit, and count here";

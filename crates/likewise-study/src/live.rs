@@ -30,6 +30,7 @@ use std::sync::Arc;
 use likewise::{Graph, Monitor, Similarity};
 use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
+use rayon::prelude::*;
 
 pub use self::following::Method;
 use self::following::{Believed, Following};
@@ -429,9 +430,9 @@ impl<'g> Live<'g> {
         // All of it at once: the numbers of the classes may be others.
         let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
         let new = |class: u32| moved[class as usize];
-        let changed = (before.beliefs().iter().zip(shown.beliefs()).zip(0..))
-            .filter(|((old, now), _)| old.and_then(new) != **now)
-            .map(|(_, row)| row);
+        let (old, now) = (before.beliefs(), shown.beliefs());
+        let changed = (0..now.len() as u32).into_par_iter();
+        let changed = changed.filter(|&row| old[row as usize].and_then(new) != now[row as usize]);
         let changed = changed.collect();
         self.shown.set(shown);
         let also = asked.iter().filter(|row| rows.binary_search(row).is_err());
@@ -530,47 +531,42 @@ impl<'g> Live<'g> {
 
     /// What is to be shown by the labels as they are now.
     fn judged(&self, mut shown: Shown) -> Shown {
-        let n = self.graph.n();
-        let nothing = vec![None; n];
-        let class = (self.session.as_ref()).map_or(&*nothing, Following::pseudo_label);
+        let by_label = self.session.as_ref().map(Following::pseudo_label);
+        let own = |row: usize| by_label.and_then(|class| class[row]);
         let of_origin = self.of_origin(shown.labeled());
         let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
-        let has_label = |row: usize| shown.labeled().labels()[row].class().is_some();
-        let mut by_labels = Vec::new();
-        let mut by_fit = Vec::with_capacity(n);
-        for (row, &own) in class.iter().enumerate() {
+        let is_gone = |row: usize| {
             let fitted = self.fitted.class[row];
-            let is_gone = fitted.is_some() && translated(fitted).is_none();
-            let is_new =
-                own != translated(self.base.class[row]) || has_label(row) != self.had_label[row];
-            if is_new || is_gone || self.session.is_none() {
-                by_labels.push(row);
-            } else {
-                by_fit.push((row, translated(fitted), self.fitted.confidence[row]));
-            }
-        }
+            fitted.is_some() && translated(fitted).is_none()
+        };
+        let labels = shown.labeled().labels();
+        let is_new = |row: usize| {
+            own(row) != translated(self.base.class[row])
+                || labels[row].class().is_some() != self.had_label[row]
+        };
+        let by_labels: Vec<usize> = (0..self.graph.n())
+            .into_par_iter()
+            .filter(|&row| self.session.is_none() || is_new(row) || is_gone(row))
+            .collect();
         // Of few rows, so that not all of them need it.
         let confidence = match &self.session {
             Some(session) => session.confidence_of(&by_labels),
             None => vec![0.0; by_labels.len()],
         };
-        for (row, confidence) in by_labels.into_iter().zip(confidence) {
-            let sure = self.scale.of(confidence);
-            let fitted = (
+        let by_fit = |row: usize| {
+            (
                 translated(self.fitted.class[row]),
                 self.fitted.confidence[row],
-            );
-            let is_gone = self.fitted.class[row].is_some() && fitted.0.is_none();
+            )
+        };
+        shown.set_all(by_fit);
+        for (row, confidence) in by_labels.into_iter().zip(confidence) {
+            let sure = self.scale.of(confidence);
             // What has a label, or has lost one, is what the labels say.
-            let is_sure = confidence >= 1.0 || self.had_label[row] || sure >= fitted.1;
-            if is_sure || is_gone || self.session.is_none() {
-                shown.set(row, class[row], sure);
-            } else {
-                shown.set(row, fitted.0, fitted.1);
+            let is_sure = confidence >= 1.0 || self.had_label[row] || sure >= by_fit(row).1;
+            if is_sure || is_gone(row) || self.session.is_none() {
+                shown.set(row, own(row), sure);
             }
-        }
-        for (row, class, confidence) in by_fit {
-            shown.set(row, class, confidence);
         }
         shown
     }

@@ -7,7 +7,7 @@ use axum::extract::State;
 use likewise::Label;
 use likewise::advise::next::Strategy;
 use likewise::advise::threshold::Threshold;
-use likewise_study::advise::{ON_THE_START, Told, Worth};
+use likewise_study::advise::{Told, Worth};
 use likewise_study::live::{BATCH, Kind};
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
@@ -80,7 +80,7 @@ pub(crate) async fn advise(
         } else {
             None
         };
-        notes.extend(curve.as_ref().map(|_| ON_THE_START.to_owned()));
+        notes.extend(curve.iter().flat_map(Worth::notes));
         let (sequence, queued) = found(app, open, Kind::Informative)?;
         let counted = open.look(|shown| {
             let labels = shown.labeled().labels();

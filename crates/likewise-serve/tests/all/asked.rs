@@ -81,7 +81,16 @@ fn wrong_searches_say_what_is_wrong() {
     wrong(&json!({"vector": vec![Value::Null; 216]}), 400, "null");
     wrong(&json!({"id": "d0", "k": 0}), 400, "k = 0");
     wrong(&json!({"id": "d0", "k": 1001}), 400, "k = 1001");
-    wrong(&json!({"id": "d0", "k": -1}), 400, "");
+    wrong(
+        &json!({"id": "d0", "k": -1}),
+        400,
+        "k: invalid value: integer `-1`, expected a whole number of 0 or more",
+    );
+    wrong(
+        &json!({"vector": [1.0, "two"]}),
+        400,
+        "vector[1]: invalid type: string \"two\", expected a number",
+    );
     wrong(
         &json!({"id": "d0", "vector": []}),
         400,
@@ -103,6 +112,8 @@ fn wrong_searches_say_what_is_wrong() {
         assert!(said.contains("was fitted on features"), "{said}");
     }
     ask(server.at, "POST /search?size=3", &image, b"x").bad(400);
+    let said = ask(server.at, "POST /search?k=three", &image, b"x").bad(400);
+    assert!(said.contains("k: must be a whole number"), "{said}");
     let text = [("Content-Type", "text/plain")];
     ask(server.at, "POST /search", &text, b"{\"id\": \"d0\"}").bad(415);
     // After all of that it still answers.

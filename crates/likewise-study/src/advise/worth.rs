@@ -17,7 +17,17 @@ pub struct Worth {
     pub then: Point,
     /// By how much it grows on the way.
     pub gain: Interval,
+    #[serde(skip)]
+    few: bool,
 }
+
+/// What must be said of a curve.
+const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
+                            beliefs are often better. Of 90 curves on public sets the interval held the true share \
+                            in 72; of 135 gains it held 70";
+/// What must be said of it where classes have few labels.
+const FEW: &str =
+    "there are fewer than three labels a class: more of them are likely worth more than that";
 
 impl Worth {
     /// Of a budget beside so many labels.
@@ -32,6 +42,16 @@ impl Worth {
             gain: curve.gain(labels, labels + budget),
             tested: curve.tested,
             points: curve.points.clone(),
+            few: curve.few,
         }
+    }
+
+    /// What must be said of it.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let few = self.few.then_some(FEW);
+        [Some(ON_THE_START), few]
+            .into_iter()
+            .flatten()
+            .map(str::to_owned)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use likewise::Label;
+use rayon::prelude::*;
 use serde::Serialize;
 
 use super::items::Items;
@@ -110,6 +111,14 @@ impl Shown {
             shown.set(row, class, confidence);
         }
         Ok(shown)
+    }
+
+    /// Of all items at once, in parallel.
+    pub(super) fn set_all(&mut self, of: impl Fn(usize) -> (Option<u32>, f32) + Sync) {
+        let rows = self.belief.par_iter_mut().zip(&mut self.confidence);
+        rows.enumerate().for_each(|(row, (class, confidence))| {
+            (*class, *confidence) = of(row);
+        });
     }
 
     pub(super) fn set(&mut self, row: usize, class: Option<u32>, confidence: f32) {

@@ -51,7 +51,7 @@ impl Index for Flat {
     ) -> Result<Vec<Vec<Hit>>> {
         check_k(k)?;
         let rows: Vec<usize> = (0..queries.nrows()).collect();
-        let euclidean = self.searched.metric() == Metric::Euclidean;
+        let metric = self.searched.metric();
         monitor.start("search", rows.len() as u64);
         let hits = self.searched.for_each_query(
             queries,
@@ -64,11 +64,11 @@ impl Index for Flat {
                     let similarity = hit.similarity + offset;
                     Hit {
                         item: hit.item,
-                        // Rounding may push the distance of equal rows below 0.
-                        similarity: if euclidean {
-                            similarity.min(0.0)
-                        } else {
-                            similarity
+                        // Rounding may push the distance of equal rows below 0, and their cosine above 1.
+                        similarity: match metric {
+                            Metric::Euclidean => similarity.min(0.0),
+                            Metric::Cosine => similarity.clamp(-1.0, 1.0),
+                            Metric::InnerProduct => similarity,
                         },
                     }
                 });
@@ -142,6 +142,8 @@ mod tests {
                     .collect();
                 for hit in hits {
                     assert!((f64::from(hit.similarity) - truth[hit.item]).abs() < 1e-4);
+                    assert!(metric != Metric::Cosine || hit.similarity <= 1.0);
+                    assert!(metric != Metric::Euclidean || hit.similarity <= 0.0);
                 }
                 truth.sort_by(|a, b| b.total_cmp(a));
                 for (hit, t) in hits.iter().zip(truth) {

@@ -312,7 +312,7 @@ impl Hnsw {
         let mut hits = Vec::new();
         for found in parallel::try_map(self.parts.iter(), |part| part.search(query, k))? {
             let pairs = found.keys.into_iter().zip(found.distances);
-            hits.extend(pairs.map(|(item, d)| hit(item, 1.0 - d)));
+            hits.extend(pairs.map(|(item, d)| hit(item, (1.0 - d).clamp(-1.0, 1.0))));
         }
         if hits.iter().any(|hit| hit.item >= self.n) {
             return Err(broken());

@@ -218,12 +218,11 @@ impl<'a> Session<'a> {
         let from = self.labels[item].class().map(|class| class as usize);
         let to = label.class().map(|class| class as usize);
         if from != to {
-            let known = Known::over_all(graph, &labels);
             let change = Change {
                 item,
                 from,
                 to,
-                left: known.component_counts(item).sum() as usize,
+                left: reaching(graph, &labels, item).len(),
             };
             monitor.start("one label", None);
             let solved = if let Some(second) = &mut self.mixed {
