@@ -91,6 +91,13 @@ fn entries(root: &Path) -> Result<Vec<Entry>> {
             return Err(format!("results/index.toml: {name} has no place in the order").into());
         }
     }
+    let pages = index.get("page").and_then(toml::Value::as_table);
+    let mut named = pages.into_iter().flat_map(toml::Table::keys);
+    if let Some(name) = named.find(|name| !order.contains(&name.as_str())) {
+        return Err(
+            format!("results/index.toml: the page {name} has no place in the order").into(),
+        );
+    }
     order.iter().map(|name| entry(root, &index, name)).collect()
 }
 

@@ -79,7 +79,7 @@ async fn within_limits(app: &App, request: Request, next: Next) -> Response {
         let status = StatusCode::REQUEST_TIMEOUT;
         let problem = Problem::new(status, "this took too long");
         problem
-            .hint("ask again, or for less at once")
+            .hint("ask again, or for less at once; a change that had begun is made all the same, and /run tells the last one")
             .into_response()
     }
 }

@@ -49,7 +49,7 @@ impl Guard {
     pub(crate) fn check(&self, request: &Request) -> Result<(), Problem> {
         let headers = request.headers();
         let host = self.check_host(request)?;
-        check_origin(headers, &host)?;
+        check_origin(headers, &host, request.uri().path())?;
         if self.token.is_some() && !is_entrance(request) && !self.knows_token(headers) {
             let problem = Problem::new(StatusCode::UNAUTHORIZED, "a token is needed");
             return Err(problem.hint("send Authorization: Bearer TOKEN, or open /?token=TOKEN"));
@@ -111,8 +111,11 @@ fn is_entrance(request: &Request) -> bool {
     request.uri().path() == "/" && query.starts_with("token=")
 }
 
+/// What a link on a page of another site may open.
+const PAGES: [&str; 2] = ["/", "/report.html"];
+
 /// Fails where a page of another site asks.
-fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
+fn check_origin(headers: &HeaderMap, host: &str, path: &str) -> Result<(), Problem> {
     let foreign = || {
         let status = StatusCode::FORBIDDEN;
         Problem::new(status, "a page of another site may not ask this server")
@@ -125,10 +128,13 @@ fn check_origin(headers: &HeaderMap, host: &str) -> Result<(), Problem> {
             return Err(foreign());
         }
     }
-    let navigates = text("sec-fetch-mode") == Some("navigate");
+    // Who follows a link to the page sees it; a frame of another site, or a link to what takes minutes, asks for nothing.
+    let follows = text("sec-fetch-mode") == Some("navigate")
+        && text("sec-fetch-dest") == Some("document")
+        && PAGES.contains(&path);
     match text("sec-fetch-site") {
         None | Some("same-origin" | "none") => Ok(()),
-        Some(_) if navigates => Ok(()),
+        Some(_) if follows => Ok(()),
         Some(_) => Err(foreign()),
     }
 }
@@ -192,6 +198,17 @@ mod tests {
         assert_eq!(with("sec-fetch-site", "none"), 200);
         assert_eq!(with("sec-fetch-site", "cross-site"), 403);
         assert_eq!(with("sec-fetch-site", "same-site"), 403);
+        // Who follows a link comes to the page, and nothing else is asked by a link or a frame.
+        let linked = |path: &str, dest: &str| {
+            let request = axum::http::Request::get(path)
+                .header("host", "localhost:8080")
+                .header("sec-fetch-site", "cross-site")
+                .header("sec-fetch-mode", "navigate")
+                .header("sec-fetch-dest", dest);
+            guard.check(&request.body(Body::empty()).unwrap()).is_ok()
+        };
+        assert!(linked("/", "document") && linked("/report.html", "document"));
+        assert!(!linked("/", "iframe") && !linked("/advise?curve=true", "document"));
     }
 
     #[test]

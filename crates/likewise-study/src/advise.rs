@@ -102,8 +102,8 @@ pub struct Next {
     /// The class that the labels near it suggest; null where none reaches it.
     pub believed: Option<String>,
     /// How sure that is, 0 to 1. Where there are ten labels to keep back in turn: the probability that they give it by the
-    /// whitened features, since the embedding has learned from all of them and is surer than it is right. Else its share
-    /// of what reaches the item.
+    /// whitened features, since the embedding has learned from all of them and is surer than it is right; null where these
+    /// believe another class. Else its share of what reaches the item.
     pub sure: Option<f64>,
     /// Why it is asked for.
     pub why: String,
@@ -159,7 +159,7 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
             notes.extend(worth.notes());
             let known = next.iter_mut().filter(|next| next.class.is_some());
             for (next, sure) in known.zip(measured.sure.into_iter().flatten()) {
-                next.sure = Some(sure);
+                next.sure = sure;
             }
             Some(worth)
         }

@@ -139,6 +139,18 @@ impl Set {
         Ok(states)
     }
 
+    /// As many items of each class at random, `count` in all; those of fewer are among those of more.
+    pub(crate) fn by_class(&self, count: usize, draw: u64) -> Vec<usize> {
+        let mut rng = seed::stream(draw, "labels of each class");
+        let each = count / self.truth.n_classes();
+        let members = self.truth.by_class().into_iter();
+        let drawn = members.flat_map(|mut own| {
+            own.shuffle(&mut rng);
+            own.into_iter().take(each)
+        });
+        drawn.collect()
+    }
+
     fn ask(
         &self,
         strategy: Strategy,

@@ -27,7 +27,7 @@ async function measured(waits) {
   for (;;) {
     try {
       const { curve, notes } = await ask(`advise?budget=${MORE}&curve=true`);
-      return curve ? inWords(curve) : `${notes.join('. ')}.`;
+      return curve ? `${inWords(curve)} ${notes.filter((note) => note.startsWith('there are fewer')).map((note) => `Mind: ${note}.`).join(' ')}` : `${notes.join('. ')}.`;
     } catch (error) {
       if (error.state !== 408) return `${error.message} ${error.hint ?? ''}`;
       // The server goes on measuring.

@@ -26,9 +26,9 @@ pub type Told<T> = std::result::Result<T, String>;
 pub struct Measured {
     /// What labels are worth.
     pub curve: Curve,
-    /// How sure each of the believed classes is that was asked for; `None` where too few labels could be kept back in
-    /// turn to calibrate it.
-    pub sure: Option<Vec<f64>>,
+    /// How sure each of the believed classes is that was asked for, none of a class that is not the first of what the
+    /// whitened items say; `None` where too few labels could be kept back in turn to calibrate it.
+    pub sure: Option<Vec<Option<f64>>>,
 }
 
 /// What the advice may know of the labels.
@@ -135,9 +135,13 @@ impl Shown {
             let sure = match Temperature::fit(&curve.held_out)? {
                 Some(temperature) if !believed.is_empty() => {
                     let shares = shares(&graph, &self.labels, &monitor.quiet())?;
-                    let of =
-                        |&(item, class): &(usize, u32)| shares[[item, class as usize]].min(1.0);
-                    let sure = |own| f64::from(temperature.apply(of(own) as f32));
+                    let sure = |&(item, class): &(usize, u32)| {
+                        let row = shares.row(item);
+                        let own = row[class as usize];
+                        // It was fitted on first classes.
+                        let is_first = own > 0.0 && row.iter().all(|&share| share <= own);
+                        is_first.then(|| f64::from(temperature.apply(own.min(1.0) as f32)))
+                    };
                     Some(believed.iter().map(sure).collect())
                 }
                 _ => None,

@@ -232,8 +232,7 @@ fn outside(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued
         None => far_out(&labels, by)?,
     };
     let of = |(row, score): (usize, f64)| Queued::new(row, score);
-    let askable = found.into_iter().filter(|(row, _)| by.askable[*row]);
-    Ok(askable.map(of).collect())
+    Ok(found.into_iter().map(of).collect())
 }
 
 /// The items that the labels reach least, as many as are clearly of no class; none where nothing is clear.
@@ -256,7 +255,8 @@ fn unreached(
     if !inside.is_part() {
         return Ok(None);
     }
-    let mut found: Vec<(usize, f64)> = reached.open.into_iter().zip(reached.scores).collect();
+    let found = reached.open.into_iter().zip(reached.scores);
+    let mut found: Vec<(usize, f64)> = found.filter(|(row, _)| by.askable[*row]).collect();
     found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     found.truncate(((1.0 - inside.share) * found.len() as f64).round() as usize);
     Ok(Some(found))
@@ -301,7 +301,7 @@ fn far_out(labels: &Labels, by: &Compared) -> Result<Vec<(usize, f64)>> {
     let part = |own: &[usize]| matrix::l2_normalize(matrix::select_rows(rows.view(), own));
     let lof = Lof::fit(part(&known).view(), NEIGHBORS)?;
     let asked: Vec<usize> = (0..labels.len())
-        .filter(|&row| labels[row] == Label::Unknown)
+        .filter(|&row| by.askable[row] && labels[row] == Label::Unknown)
         .collect();
     let factors = lof.factors(part(&asked).view())?;
     let far = asked.into_iter().zip(factors);

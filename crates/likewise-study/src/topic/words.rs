@@ -192,8 +192,9 @@ pub(super) const WORDS: [(&str, &str, &str); 29] = [
         "sure",
         "word: how sure a belief is, 0 to 1",
         "Of a belief, its confidence; of a suspect, that of the class which the others say. advise calibrates it on \
-         labels that are kept back in turn, where there are ten: of items that are 0.8 sure some 80 of 100 are right, \
-         as far as items without a label are like those with one.",
+         labels that are kept back in turn, where there are ten: of items that are 0.8 sure some 80 of 100 should be right, \
+         as far as items without a label are like those with one. It says nothing where the features believe \
+         another class than the embedding.",
     ),
     (
         "gain",

@@ -10,7 +10,8 @@
 //! 3. Items and draws are drawn again [`RESAMPLES`] times, each with a floor of its own. The middle of what they
 //!    say is the value.
 //! 4. Other labels, as many and drawn as these were, would have been right another share of the time: to what each
-//!    resample says of `m` labels comes luck of a standard deviation of `0.4 sqrt(e (1 - e) / m)`. The
+//!    resample says of `m` labels comes luck of a standard deviation of `0.5 sqrt(e (1 - e) / m)`. That of more labels is
+//!    correlated with that of the fewer that are among them by the share that these are. The
 //!    ends of the inner 95 % are the interval.
 //!
 //! **Use it** to decide whether to label on, of labels that are a fair sample of what there is. **Not** as the
@@ -41,7 +42,7 @@ const FOLDS: usize = 5;
 /// Labels a class that a class of the test has at least; labels a class in all from which a curve tells of gains.
 const LEAST: usize = 3;
 /// What labels that were drawn otherwise would change, in standard deviations of as many beliefs as there are labels.
-const LUCK: f64 = 0.4;
+const LUCK: f64 = 0.5;
 /// Steps between the fewest labels and all, at most.
 const STEPS: usize = 6;
 
@@ -77,12 +78,13 @@ pub struct Curve {
     pub points: Vec<Point>,
     /// Labels that were kept back in turn.
     pub tested: usize,
-    /// Of each kept label, the largest share at the most labels and whether its class is right: what a
-    /// [`Temperature`](super::temperature::Temperature) is fitted on.
+    /// Of each label once, kept back in the first draw, the largest share at the most labels and whether its class is
+    /// right: what a [`Temperature`](super::temperature::Temperature) is fitted on.
     pub held_out: Vec<(f32, bool)>,
     /// Whether there are fewer than three labels a class: more are then worth more than the curve says.
     pub few: bool,
-    /// Floor, and the line of the logarithms, of each resample; and how lucky two draws of labels are.
+    /// Floor, and the line of the logarithms, of each resample; and how lucky labels are, and others that are no part of
+    /// them.
     laws: Vec<(Law, [f64; 2])>,
 }
 
@@ -188,17 +190,17 @@ impl Measure {
         monitor.start("what labels are worth", (self.repeats * FOLDS) as u64);
         for (repeat, right) in right.iter_mut().enumerate() {
             let mut rng = seed::stream(self.seed, &format!("label curve {repeat}"));
-            let (fold_of, order) = if by_class {
-                let fold_of = dealt(&members, labels.len(), &mut rng);
-                (fold_of, in_turn(&members, &mut rng))
-            } else {
-                let all = [known.clone()];
-                let fold_of = dealt(&all, labels.len(), &mut rng);
-                (fold_of, in_turn(&all, &mut rng))
-            };
+            let all = [known.clone()];
+            let together = if by_class { &members[..] } else { &all };
+            let fold_of = dealt(together, labels.len(), &mut rng);
             for fold in 0..FOLDS {
-                let (kept, rest): (Vec<usize>, Vec<usize>) =
-                    order.iter().partition(|&&item| fold_of[item] == fold);
+                let in_fold = |item: &usize| fold_of[*item] == fold;
+                let kept: Vec<usize> = known.iter().copied().filter(in_fold).collect();
+                let others = |of: &Vec<usize>| -> Vec<usize> {
+                    of.iter().copied().filter(|item| !in_fold(item)).collect()
+                };
+                let rest: Vec<Vec<usize>> = together.iter().map(others).collect();
+                let rest = in_turn(&rest, &mut rng);
                 for (size, right) in sizes.iter().zip(right.iter_mut()) {
                     let mut shown = vec![false; labels.len()];
                     rest.iter().take(*size).for_each(|&item| shown[item] = true);
@@ -208,7 +210,8 @@ impl Measure {
                         let first = first_two(believed.row(item))[0];
                         let agrees = first.map(|(class, _)| class) == labels[item].class();
                         right[place[item]] = agrees;
-                        if size == &sizes[sizes.len() - 1] {
+                        // Once each: the same label says little more in another draw.
+                        if repeat == 0 && size == &sizes[sizes.len() - 1] {
                             let share = first.map_or(0.0, |(_, share)| share.min(1.0));
                             held_out.push((share as f32, agrees));
                         }
@@ -297,8 +300,11 @@ impl Curve {
         let (from, to) = (from.max(1) as f64, to.max(1) as f64);
         let laws = self.laws.iter();
         let said = laws.clone().map(|(law, _)| law.right(to) - law.right(from));
-        let drawn = laws.map(|(law, luck)| {
-            lucky(law.right(to), to, luck[1]) - lucky(law.right(from), from, luck[0])
+        // Labels that are there stay among those that are more.
+        let shared = from.min(to) / from.max(to);
+        let drawn = laws.map(|(law, [own, other])| {
+            let then = shared * own + (1.0 - shared * shared).sqrt() * other;
+            lucky(law.right(to), to, then) - lucky(law.right(from), from, *own)
         });
         inner(middle(said.collect()), drawn.collect())
     }
@@ -418,6 +424,22 @@ mod tests {
     }
 
     #[test]
+    fn what_is_left_of_a_fold_has_each_class_before_any_twice() {
+        let members: Vec<Vec<usize>> = (0..10).map(|c| (5 * c..5 * c + 5).collect()).collect();
+        let fold_of = dealt(&members, 50, &mut seed::stream(1, "test"));
+        for fold in 0..FOLDS {
+            let rest: Vec<Vec<usize>> = members
+                .iter()
+                .map(|of| of.iter().copied().filter(|&i| fold_of[i] != fold).collect())
+                .collect();
+            let order = in_turn(&rest, &mut seed::stream(1, "order"));
+            let mut first: Vec<usize> = order[..10].iter().map(|i| i / 5).collect();
+            first.sort_unstable();
+            assert_eq!(first, (0..10).collect::<Vec<usize>>());
+        }
+    }
+
+    #[test]
     fn no_fold_takes_a_class_away() {
         // As many labels of each class as there are folds, which a deal in turn could put together.
         let members: Vec<Vec<usize>> = (0..10).map(|c| (5 * c..5 * c + 5).collect()).collect();
@@ -451,7 +473,7 @@ mod tests {
         let measure = Measure::new().seed(2);
         let curve = measure.measure(&graph, &shown, &silent).unwrap().unwrap();
         assert_eq!(curve.tested, 30);
-        assert_eq!(curve.held_out.len(), 5 * 30);
+        assert_eq!(curve.held_out.len(), 30);
         let (first, last) = (curve.points[0], curve.points[curve.points.len() - 1]);
         assert_eq!((first.labels, last.labels), (3, 24));
         assert!(first.right.value < last.right.value, "{:?}", curve.points);

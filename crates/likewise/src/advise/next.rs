@@ -42,7 +42,7 @@ use crate::{Error, Label, Monitor, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
-    /// What wins on development sets, on the mean of all sizes: `density`.
+    /// What gained most on development sets, on the mean of all sizes, by little: `density`.
     #[default]
     Auto,
     /// The smallest margin between two classes.

@@ -1,4 +1,4 @@
-//! Which labels are likely wrong?
+//! Which labels are worth a second look?
 //!
 //! 1. The labeled items are dealt into folds, each class evenly.
 //! 2. The labels of all other folds are spread over the graph, and the [`shares`] `p_i(c)` of
@@ -12,7 +12,8 @@
 //! **Not** as a verdict: items at the border of two classes stand out as well, and so do those of a
 //! small class in the midst of a large one. Labels that are wrong by a rule (all cats called dog)
 //! are not found: they agree with each other. A class of one label cannot be checked, since nothing
-//! is left of it.
+//! is left of it. With one label in ten wrong at random, of what is named between 0.17 and 0.82 was wrong, less than half in
+//! 23 of 32 cases on public sets; a plain vote of the neighbours is as good in most (`results/advise/suspects.md`).
 //!
 //! Cost: one propagation a fold, O(folds x iterations x entries x C) time and O(n C) memory.
 //!

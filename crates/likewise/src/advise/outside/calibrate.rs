@@ -5,7 +5,8 @@
 //! more at home than any other.
 //!
 //! Source: the threshold is that of split conformal prediction (Vovk, Gammerman and Shafer 2005): of new items
-//! of the known classes, at most a share `1 - q` is refused in the mean, whatever the score.
+//! of the known classes, at most a share `1 - q` is refused in the mean, or `1 / (v + 1)` where that is more, of `v`
+//! scores; whatever the score.
 
 use rand::seq::SliceRandom;
 
