@@ -23,11 +23,11 @@ pub struct Worth {
 
 /// What must be said of a curve.
 const ON_THE_START: &str = "what labels are worth is measured on the whitened features, which have learned from none; the run's own \
-                            beliefs are often better. Of 90 curves on public sets the interval held the true share \
-                            in 72; of 135 gains it held 70";
+                            beliefs are often better. On public sets with labels at random, three a class or more, the \
+                            interval held the true share in 50 of 55 curves and the true gain in 73 of 80";
 /// What must be said of it where classes have few labels.
 const FEW: &str =
-    "there are fewer than three labels a class: more of them are likely worth more than that";
+    "there are fewer than three labels a class: both the share and what more labels are worth are likely more than that";
 
 impl Worth {
     /// Of a budget beside so many labels.

@@ -17,8 +17,8 @@
 //! **Use it** to decide whether to label on, of labels that are a fair sample of what there is. **Not** as the
 //! quality of a search, nor far ahead: the interval grows, but a new class, or labels that were asked
 //! for because they are hard, it does not foresee. With less than two classes of three labels there is no curve, and with
-//! fewer than three labels a class more of them are worth more than it says: classes without any come in
-//! ([`Curve::few`]).
+//! fewer than three labels a class both the share and what more labels are worth are more than it says: classes without any
+//! come in ([`Curve::few`]).
 //!
 //! Cost: `repeats x folds x sizes` (about 5 x 5 x 6) propagations of the [shares](super::shares).
 //!
