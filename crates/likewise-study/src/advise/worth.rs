@@ -26,8 +26,7 @@ const ON_THE_START: &str = "what labels are worth is measured on the whitened fe
                             beliefs are often better. On public sets with labels at random, three a class or more, the \
                             interval held the true share in 50 of 55 curves and the true gain in 73 of 80";
 /// What must be said of it where classes have few labels.
-const FEW: &str =
-    "there are fewer than three labels a class: both the share and what more labels are worth are likely more than that";
+const FEW: &str = "there are fewer than three labels a class: both the share and what more labels are worth are likely more than that";
 
 impl Worth {
     /// Of a budget beside so many labels.
