@@ -96,7 +96,8 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
         (&40.into(), &52.into())
     );
     let of = |end: &str| curve["gain"][end].as_f64().unwrap();
-    assert!(0.0 <= of("low") && of("low") <= of("value") && of("value") <= of("high"));
+    // More labels can be unluckier ones, so that the lower end may be below 0.
+    assert!(0.0 <= of("value") && of("low") <= of("value") && of("value") <= of("high"));
     let now = curve["now"]["right"]["value"].as_f64().unwrap();
     assert!(now > 0.6, "{curve}");
     // All labels were fitted: nothing is left for a threshold.
