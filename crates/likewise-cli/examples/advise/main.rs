@@ -5,6 +5,7 @@
 //! cargo run --release -p likewise-cli --no-default-features --example advise curve > results/advise/curve.md
 //! cargo run --release -p likewise-cli --no-default-features --example advise search > results/advise/search.md
 //! cargo run --release -p likewise-cli --no-default-features --example advise suspects > results/advise/suspects.md
+//! cargo run --release -p likewise-cli --no-default-features --example advise sure > results/advise/sure.md
 //! cargo run --release -p likewise-cli --no-default-features --example advise threshold > results/advise/threshold.md
 //! ```
 //!
@@ -15,6 +16,7 @@ mod beliefs;
 mod curve;
 mod search;
 mod sets;
+mod sure;
 mod suspects;
 mod threshold;
 
@@ -29,7 +31,8 @@ fn main() -> Result<(), Failed> {
         Some("curve") => curve::write(&mut out, draws(5)?),
         Some("search") => search::write(&mut out, draws(10)?),
         Some("suspects") => suspects::write(&mut out, draws(10)?),
+        Some("sure") => sure::write(&mut out, draws(10)?),
         Some("threshold") => threshold::write(&mut out, draws(10)?),
-        _ => Err("say which table: beliefs, curve, search, suspects or threshold".into()),
+        _ => Err("say which table: beliefs, curve, search, suspects, sure or threshold".into()),
     }
 }

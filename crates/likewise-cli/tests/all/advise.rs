@@ -100,6 +100,8 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
     assert!(0.0 <= of("value") && of("low") <= of("value") && of("value") <= of("high"));
     let now = curve["now"]["right"]["value"].as_f64().unwrap();
     assert!(now > 0.6, "{curve}");
+    // Four labels a class.
+    assert_eq!(curve["few"], false);
     // All labels were fitted: nothing is left for a threshold.
     assert_eq!(advice["threshold"], Value::Null);
     // A person fills the empty column in, and leaves one item out.

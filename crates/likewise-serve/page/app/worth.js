@@ -27,7 +27,7 @@ async function measured(waits) {
   for (;;) {
     try {
       const { curve, notes } = await ask(`advise?budget=${MORE}&curve=true`);
-      return curve ? `${inWords(curve)} ${notes.filter((note) => note.startsWith('there are fewer')).map((note) => `Mind: ${note}.`).join(' ')}` : `${notes.join('. ')}.`;
+      return curve ? inWords(curve) : `${notes.join('. ')}.`;
     } catch (error) {
       if (error.state !== 408) return `${error.message} ${error.hint ?? ''}`;
       // The server goes on measuring.
@@ -39,7 +39,8 @@ async function measured(waits) {
 const hundred = (share) => Math.round(100 * share);
 const points = (share) => (100 * share).toFixed(1);
 
-function inWords({ now, gain }) {
+function inWords({ now, gain, few }) {
   const { value, low, high } = now.right;
-  return `With ${now.labels} labels ${hundred(value)} of 100 beliefs are right (${hundred(low)} to ${hundred(high)}); ${MORE} more, drawn at random, set ${points(gain.value)} more of them right (${points(gain.low)} to ${points(gain.high)}). A hint: it is measured on the features, before anything was learned.`;
+  const mind = few ? ' There are fewer than three labels a class, so that both are likely more.' : '';
+  return `With ${now.labels} labels ${hundred(value)} of 100 beliefs are right (${hundred(low)} to ${hundred(high)}); ${MORE} more, drawn at random, set ${points(gain.value)} more of them right (${points(gain.low)} to ${points(gain.high)}). A hint: it is measured on the features, before anything was learned.${mind}`;
 }

@@ -17,8 +17,8 @@ pub struct Worth {
     pub then: Point,
     /// By how much it grows on the way.
     pub gain: Interval,
-    #[serde(skip)]
-    few: bool,
+    /// Whether there are fewer than three labels a class: all of this is then likely more.
+    pub few: bool,
 }
 
 /// What must be said of a curve.
