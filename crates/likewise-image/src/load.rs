@@ -225,11 +225,11 @@ pub(crate) fn listed(skipped: &[Skipped]) -> String {
     if let more @ 1.. = skipped.len().saturating_sub(MOST) {
         each.push(format!("and {more} more"));
     }
-    format!(
-        "{} images cannot be read and are left out: {}",
-        skipped.len(),
-        each.join("; ")
-    )
+    let each = each.join("; ");
+    match skipped.len() {
+        1 => format!("an image cannot be read and is left out: {each}"),
+        n => format!("{n} images cannot be read and are left out: {each}"),
+    }
 }
 
 /// An error said of the data that were asked for.

@@ -53,7 +53,7 @@ impl One {
         let rows = shown.labeled().rows(open.items.rows());
         Ok((
             shown.sequence(),
-            advise::Shown::of(&self.engine.run, &rows)?,
+            advise::Shown::of(&self.engine.run, &rows, shown.sequence() > 0)?,
         ))
     }
 }

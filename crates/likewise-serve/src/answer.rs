@@ -178,6 +178,8 @@ impl Changed {
 pub(crate) struct ClassNow {
     /// Its name.
     pub(crate) name: String,
+    /// How many classes came before it: the order of colours and keys.
+    pub(crate) place: usize,
     /// Items with this label.
     pub(crate) labeled: usize,
     /// Items without a label that are believed to be of it.
@@ -188,6 +190,7 @@ impl From<Class> for ClassNow {
     fn from(class: Class) -> Self {
         Self {
             name: class.name,
+            place: class.place,
             labeled: class.labeled,
             believed: class.believed,
         }

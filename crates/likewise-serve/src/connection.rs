@@ -104,7 +104,7 @@ async fn listen(at: SocketAddr) -> Result<TcpListener> {
 }
 
 /// Fails on a token that no header can hold.
-fn check_token(token: &str) -> Result<()> {
+pub fn check_token(token: &str) -> Result<()> {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     if token.len() >= 8 && token.bytes().all(plain) {
         return Ok(());

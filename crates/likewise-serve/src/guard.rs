@@ -66,7 +66,11 @@ impl Guard {
     fn check_host(&self, request: &Request) -> Result<String, Problem> {
         let foreign = || {
             Problem::new(StatusCode::FORBIDDEN, "this is not the name of this server")
-                .hint(format!("ask http://{}", self.at))
+                .hint(format!(
+                    "ask http://{}; by another name or port, as through a tunnel, it answers where it was started \
+                     with a token",
+                    self.at
+                ))
         };
         let host = request.headers().get(header::HOST);
         let host = host

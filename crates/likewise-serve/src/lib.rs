@@ -38,5 +38,5 @@ mod refits;
 mod route;
 mod worker;
 
-pub use connection::serve;
+pub use connection::{check_token, serve};
 pub use options::{FromFiles, Options, Ready, Refit};

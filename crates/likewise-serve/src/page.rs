@@ -31,10 +31,10 @@ pub(crate) async fn index(
         return file("index.html", &headers);
     };
     if !app.guard.is_token(&token) {
-        return Err(Problem::new(
-            StatusCode::UNAUTHORIZED,
-            "this is not the token",
-        ));
+        return Err(
+            Problem::new(StatusCode::UNAUTHORIZED, "this is not the token")
+                .hint("open the address that the program printed, with its token"),
+        );
     }
     // On to an address without the token, which nobody need see.
     let to = [

@@ -148,8 +148,9 @@ impl Runs {
 
     fn changed(&self, first: &Ranking, second: &Ranking) -> Vec<Changed> {
         let values = |ranking: &Ranking| {
-            let values = ranking.values(Measure::MapAtR);
-            values.map(<[f64]>::to_vec).unwrap_or_default()
+            let values = ranking.values(Measure::MapAtR).unwrap_or_default();
+            // The mean of nothing found may be -0, which is no other value than 0.
+            values.iter().map(|value| value + 0.0).collect::<Vec<f64>>()
         };
         let each = values(first).into_iter().zip(values(second));
         let each = each

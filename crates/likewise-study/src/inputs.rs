@@ -28,6 +28,9 @@ pub struct Inputs {
     /// Whether the labels at hand choose the recipe. No longer where one that they chose before was kept.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub chooses: bool,
+    /// Whether labels were asked for, by advice or on the page of a run: they are of harder items than most.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_for: bool,
     /// How the map of the report places its items.
     #[serde(default)]
     pub map: Map,

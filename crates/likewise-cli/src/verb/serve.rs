@@ -25,6 +25,9 @@ pub(crate) fn run(args: &Serve, at: &Context) -> Result<(), Failure> {
         ));
     }
     let token = args.token.clone().or_else(|| std::env::var(TOKEN).ok());
+    if let (None, Some(token)) = (&args.token, &token) {
+        likewise_serve::check_token(token).map_err(|e| Failure::usage(format!("{TOKEN}: {e}")))?;
+    }
     let method = args.method.as_deref().map(Method::named).transpose();
     let method = method.map_err(|e| Failure::usage(format!("--method: {e}")))?;
     let options = Options {

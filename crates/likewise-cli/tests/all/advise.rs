@@ -101,7 +101,10 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
     let now = curve["now"]["right"]["value"].as_f64().unwrap();
     assert!(now > 0.6, "{curve}");
     // Four labels a class.
-    assert_eq!(curve["few"], false);
+    assert_eq!(
+        (&curve["few"], &curve["asked_for"]),
+        (&false.into(), &false.into())
+    );
     // All labels were fitted: nothing is left for a threshold.
     assert_eq!(advice["threshold"], Value::Null);
     // A person fills the empty column in, and leaves one item out.
@@ -132,6 +135,7 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
         (&51.into(), &349.into())
     );
     assert_eq!(again["strategy"], "density");
+    are_said_to_be_asked_for(&scene, &again);
     for next in again["next"].as_array().unwrap() {
         let id = next["id"].as_str().unwrap();
         assert!(
@@ -161,6 +165,23 @@ fn what_is_asked_for_is_filled_in_fitted_and_not_asked_for_again() {
             "advise run --budget 30 --strategy coverage --threads 1"
         )
     );
+}
+
+/// What was asked for is of harder items than most, which is said wherever it measures something: of a run whose labels
+/// came from advice, and of another that is made of it.
+fn are_said_to_be_asked_for(scene: &Scene, advice: &Value) {
+    assert_eq!(advice["curve"]["asked_for"], true);
+    let notes = advice["notes"].as_array().unwrap();
+    let harder = |text: &str| text.contains("of harder items than most");
+    assert!(notes.iter().any(|note| harder(note.as_str().unwrap())));
+    for page in ["README.md", "report.html"] {
+        let said = fs::read_to_string(scene.path("run").join(page)).unwrap();
+        assert!(harder(&said), "{page}");
+    }
+    good(scene, "fit run --add-labels next.csv -q -o later");
+    let said = fs::read_to_string(scene.path("later/metrics.json")).unwrap();
+    let metrics: Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(metrics["answers"]["sure"]["asked_for"], true);
 }
 
 #[test]

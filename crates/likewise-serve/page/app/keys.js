@@ -13,7 +13,8 @@ function assignment() {
   if (assigned?.list === store.classes) return assigned;
   const shelf = `keys.${store.run.data}`;
   const before = kept(shelf, {});
-  const names = new Set(store.classes.map((c) => c.name));
+  // In the order in which they came, so that a new one takes no key of another, in whatever browser.
+  const names = new Set([...store.classes].sort((a, b) => a.place - b.place).map((c) => c.name));
   const keys = {};
   for (const name of names) if (FREE.includes(name.toLowerCase())) keys[name] ??= takes(keys, name.toLowerCase());
   for (const name of names) if (!keys[name] && before[name]) keys[name] = takes(keys, before[name]);

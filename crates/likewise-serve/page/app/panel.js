@@ -40,14 +40,14 @@ export function openItem(id, around = [id]) {
   }
   function label(name) { give([id], name); }
 
-  dialog.addEventListener('keydown', async (event) => {
+  dialog.addEventListener('keydown', (event) => {
     if (!forPage(event)) return;
     const name = labelOf(event.key);
     if (event.key === 'ArrowLeft') step(-1);
     else if (event.key === 'ArrowRight') step(1);
     else if (event.key === 'u') undo();
     else if (event.key === 'Delete') label(null);
-    else if (event.key === 'l') { const chosen = await pick(`Which class is ${id}?`); if (chosen !== undefined) label(chosen); }
+    else if (event.key === 'l') pick(`Which class is ${id}?`).then((chosen) => { if (chosen !== undefined) label(chosen); });
     else if (name) label(name);
     else return;
     event.preventDefault();
@@ -57,7 +57,10 @@ export function openItem(id, around = [id]) {
   when('heard', () => show(id), body);
   when('unsaved', () => body.classList.toggle('unsaved', isUnsaved(id)), body);
   const from = document.activeElement;
-  dialog.addEventListener('close', () => { dialog.remove(); from?.focus?.(); });
+  // Another room has keys of its own.
+  const leave = () => dialog.close();
+  addEventListener('hashchange', leave);
+  dialog.addEventListener('close', () => { removeEventListener('hashchange', leave); dialog.remove(); from?.focus?.(); });
   dialog.addEventListener('click', (event) => { if (event.target === dialog) dialog.close(); });
   document.body.append(dialog);
   dialog.showModal();
@@ -92,7 +95,7 @@ export function why(item, open) {
   const head = element('h3', {}, 'Why');
   if (!item.why) return element('section', { class: 'why' }, head, element('p', { class: 'soft' }, 'No label reaches this item through the graph: it stands apart from all labeled ones.'));
   const { sources, others, classes = [], pseudo_label: believed, confidence } = item.why;
-  const sum = given(item) !== null ? 'It has a label. What the labels around say, its own among them:' : believed === null ? 'The labels say nothing of it.' : `As the labels stand: ${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
+  const sum = given(item) !== null ? 'It has a label. What the labels around say, its own among them:' : believed === null ? 'The labels say nothing of it.' : `${given(item) === null && item.pseudo_label !== null && item.pseudo_label !== believed ? `The fit says ${item.pseudo_label}, by more than the labels around. These alone say: ` : 'As the labels stand: '}${believed}${confidence === null ? '' : `, ${percent(confidence)} sure`}. It comes from:`;
   return element('section', { class: 'why', 'aria-label': 'Why' }, head, element('p', { class: 'soft small' }, sum), shares(classes),
     element('ul', { class: 'sources' }, sources.map((source) => element('li', {}, sourceButton(source, open), way(source, open)))),
     others > 0.005 ? element('p', { class: 'soft small' }, `${percent(others)} from other labeled items.`) : null);

@@ -11,8 +11,13 @@ import { toast } from './words.js';
 /** Most names that are shown at once. */
 const SHOWN = 60;
 
-/** Asks for a class; answers its name, `outside`, null (no label), or undefined where nothing was chosen. */
-export function pick(question) {
+/** What is no class: its name where it is chosen, how it is called, and a note. */
+const NONE = [['outside', 'none of the classes', 'outside'], [null, 'no label', 'takes the label away']];
+/** Whether a text is how something is called that is no class. */
+const isNone = (text) => NONE.some((none) => none.includes(text.toLowerCase()));
+
+/** Asks for a class, one that there is where all are `classes`; answers its name, `outside`, null (no label), or undefined where nothing was chosen. */
+export function pick(question, classes = null) {
   return new Promise((resolve) => {
     let chosen;
     const list = element('ul', { class: 'names', role: 'listbox', id: 'picker-list', 'aria-label': 'Classes' });
@@ -31,13 +36,13 @@ export function pick(question) {
     };
     const show = () => {
       const text = input.value.trim();
-      const found = store.classes.filter((c) => c.name.toLowerCase().includes(text.toLowerCase())).slice(0, SHOWN);
+      const found = (classes ?? store.classes).filter((c) => c.name.toLowerCase().includes(text.toLowerCase())).slice(0, SHOWN);
       const choices = found.map((c) => option(disc(c.name), c.name, `${whole(c.labeled)} labeled`, keyOf(c.name), () => end(c.name)));
-      if (!text || 'outside none of the classes'.includes(text.toLowerCase())) {
-        choices.push(option(disc('outside'), 'none of the classes', 'outside', keyOf('outside'), () => end('outside')));
+      for (const [name, words, note] of classes ? [] : NONE) {
+        const called = [words, name ?? ''].some((each) => each.startsWith(text.toLowerCase()));
+        if (called) choices.push(option(disc(name, name === null), words, note, name && keyOf(name), () => end(name)));
       }
-      if (!text) choices.push(option(disc(null, true), 'no label', 'takes the label away', null, () => end(null)));
-      if (text && text !== 'outside' && !store.classes.some((c) => c.name === text)) choices.push(option(icon('plus'), `add the class ${text}`, '', null, () => add(text, end)));
+      if (!classes && text && !isNone(text) && !store.classes.some((c) => c.name === text)) choices.push(option(icon('plus'), `add the class ${text}`, '', null, () => add(text, end)));
       fill(list, choices.map((made, i) => { made.id = `picker-${i}`; return made; }));
       at = 0;
       mark();

@@ -1,6 +1,7 @@
 // What is to be reviewed, in order: asked for in parts, without what was shown or skipped here.
 
 import { ask, picturePath } from './ask.js';
+import { isUnsaved } from './labels.js';
 import { keep, kept, store } from './store.js';
 
 /** Items asked for at once, how few may be left before more are asked for, and the most that the server answers with. */
@@ -49,8 +50,14 @@ export class Queue {
     this.skipped += 1;
   }
 
+  /** The item has a label by now, of whoever gave it: it is not asked for. */
+  given(id) {
+    if (this.kind !== 'chosen' && this.waiting.some((item) => item.id === id)) this.done(id);
+  }
+
   /** An item comes back to the front, since its label was taken back. */
   back(id) {
+    if (this.seen.delete(id) && this.total !== null) this.total += 1;
     this.waiting = [store.items.get(id) ?? { id }, ...this.waiting.filter((item) => item.id !== id)];
   }
 
@@ -99,6 +106,7 @@ export class Queue {
 
   #take(items) {
     const have = new Set(this.waiting.map((item) => item.id));
-    this.waiting.push(...items.filter((item) => !this.seen.has(item.id) && !have.has(item.id)));
+    // What was labeled here and is on its way is none of these.
+    this.waiting.push(...items.filter((item) => !this.seen.has(item.id) && !have.has(item.id) && !isUnsaved(item.id)));
   }
 }

@@ -72,8 +72,8 @@ export function classes() {
   }
 
   async function merge(from) {
-    const into = await pick(`Merge ${from} into which class?`);
-    if (!into || into === 'outside' || into === from) return;
+    const into = await pick(`Merge ${from} into which class?`, store.classes.filter((c) => c.name !== from));
+    if (!into) return;
     change({ merge: { from, into } }, `All of ${from} is ${into} now.`);
   }
 

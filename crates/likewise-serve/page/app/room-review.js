@@ -3,7 +3,7 @@
 import { ask, itemPath } from './ask.js';
 import { button, element, fill, icon } from './element.js';
 import { labelOf } from './keys.js';
-import { changedWords, give, undo } from './labels.js';
+import { changedWords, give, undo, who } from './labels.js';
 import { classButtons, pick } from './picker.js';
 import { why } from './panel.js';
 import { Queue } from './queue.js';
@@ -42,6 +42,8 @@ export function review(open) {
   let kind = kept('kind', FIRST);
   let queue = new Queue(kind);
   let current = null;
+  /** Who labeled the item in sight while it was looked at. */
+  let by = null;
   let through = false;
   let turn = 0;
 
@@ -56,6 +58,7 @@ export function review(open) {
   async function step() {
     const now = ++turn;
     current = null;
+    by = null;
     through = false;
     stage.setAttribute('aria-busy', 'true');
     try {
@@ -82,7 +85,7 @@ export function review(open) {
   }
 
   function nothing() {
-    const words = { chosen: 'Nothing is chosen. Draw around items on the map and put them here.', conflicting: 'No label contradicts what is believed.', suspect: 'No label looks like a mistake.', outside: 'No item looks like none of the classes.', duplicate: 'No item stands twice.' }[kind];
+    const words = { chosen: 'Nothing is chosen. Draw around items on the map and put them here.', conflicting: 'No label contradicts what is believed.', suspect: 'No label looks like a mistake.', outside: 'No item was seen that looks like none of the classes; that says little of items that look like one.', duplicate: 'No item stands twice.' }[kind];
     through = kind === 'informative' && queue.passed > 0;
     const [title, said] = through ? ['This batch is through', 'You have seen all of these items. Label one of them, or any other, and a new batch is made.']
       : queue.passed ? ['Nothing left here', `You have seen or skipped ${queue.passed < queue.total ? `the first ${whole(queue.passed)}` : 'all'} that are left.`]
@@ -103,7 +106,7 @@ export function review(open) {
         element('div', { class: 'row between' }, element('span', { class: 'id' }, item.id), position)),
       element('div', { class: 'deciding' },
         element('p', { class: 'is' }, disc(name, believed), element('strong', {}, words),
-          element('span', { class: 'soft' }, name === null ? '' : believed ? ` believed, ${sureWords(item)}` : ' labeled')),
+          element('span', { class: 'soft' }, name === null ? '' : believed ? ` believed, ${sureWords(item)}` : by ? ` labeled by ${by}` : ' labeled')),
         element('div', { class: 'big-meter' }, meter(believed ? item.confidence ?? 0 : 1, name)),
         item.suggested && item.suggested !== name ? element('p', { class: 'row' }, element('span', { class: 'soft' }, believed ? 'The labels say' : 'The other labels say'), disc(item.suggested), element('strong', {}, item.suggested)) : null,
         item.with?.length ? element('div', { class: 'beside-items' }, element('p', { class: 'soft small' }, 'Stands beside'),
@@ -161,9 +164,23 @@ export function review(open) {
       element('progress', { max: wanted, value: Math.min(have, wanted), 'aria-label': 'Labels, of the goal' }));
   }
 
+  // What has a label by now, of whoever gave it, is asked for no more. The item in sight stays, and says so.
+  function settle({ what, ids = [], who: giver = null }) {
+    if (what !== 'label') return;
+    for (const id of ids.filter((each) => given(store.items.get(each) ?? {}) !== null)) {
+      if (id !== current?.id) { queue.given(id); continue; }
+      if (giver && giver !== who()) by = giver;
+      const because = stage.querySelector('.because');
+      showItem();
+      if (because) stage.querySelector('.because').replaceWith(because);
+    }
+  }
+
   when('labels', (what) => {
+    settle(what);
     if (what.what === 'label') showFollowed(what);
   });
+  when('heard', settle);
   // What says most is chosen anew after each label, also of others.
   for (const change of ['labels', 'heard']) when(change, () => {
     if (kind !== 'informative') return;

@@ -73,6 +73,7 @@ export function search(open) {
   }
 
   function byPicture(blob) {
+    if (!blob.type.startsWith('image/')) { refuse(`${blob.name} is no picture.`, 'Choose one, such as a PNG or JPEG.'); return; }
     const address = URL.createObjectURL(blob);
     const shown = element('img', { src: address, alt: 'The picture that was searched for' });
     shown.addEventListener('load', () => URL.revokeObjectURL(address));
@@ -93,11 +94,16 @@ export function search(open) {
       list(answer.hits.map((hit) => ({ ...hit, ...hit.item })), performance.now() - started);
     } catch (error) {
       if (now !== turn) return;
-      fill(asked);
-      fill(answers, element('div', { class: 'empty', role: 'alert' }, element('p', { class: 'failed' }, error.message), error.hint ? element('p', {}, error.hint) : null));
+      const isUnknown = error.state === 404 && question.id !== undefined;
+      refuse(error.message, isUnknown ? 'Type a part of an id: those that have it are offered.' : error.hint);
     } finally {
       if (now === turn) made.removeAttribute('aria-busy');
     }
+  }
+
+  function refuse(message, hint) {
+    fill(asked);
+    fill(answers, element('div', { class: 'empty', role: 'alert' }, element('p', { class: 'failed' }, message), hint ? element('p', {}, hint) : null));
   }
 
   function again() { if (last) bySomething(...last); }

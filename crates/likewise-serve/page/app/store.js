@@ -54,12 +54,12 @@ export function learn(known) {
 /** The label that an item was given: one that is known but kept back to score the fit is none. */
 export const given = (item) => (item.hidden ? null : item.label ?? null);
 
-/** Place of a class in the list: its colour and its key. -2 outside, -1 none. */
+/** Place of a class among those that came before it: its colour, and the order in which keys are given. -2 outside, -1 none. */
 export function placeOf(name) {
   if (name === null || name === undefined) return -1;
   if (name === 'outside') return -2;
   if (store.places?.list !== store.classes) {
-    store.places = { list: store.classes, of: new Map(store.classes.map((c, i) => [c.name, i])) };
+    store.places = { list: store.classes, of: new Map(store.classes.map((c) => [c.name, c.place])) };
   }
   return store.places.of.get(name) ?? -1;
 }

@@ -39,8 +39,8 @@ async function measured(waits) {
 const hundred = (share) => Math.round(100 * share);
 const points = (share) => (100 * share).toFixed(1);
 
-function inWords({ now, gain, few }) {
+function inWords({ now, gain, few, asked_for: askedFor }) {
   const { value, low, high } = now.right;
-  const mind = few ? ' There are fewer than three labels a class, so that both are likely more.' : '';
-  return `With ${now.labels} labels ${hundred(value)} of 100 beliefs are right (${hundred(low)} to ${hundred(high)}); ${MORE} more, drawn at random, set ${points(gain.value)} more of them right (${points(gain.low)} to ${points(gain.high)}). A hint: it is measured on the features, before anything was learned.${mind}`;
+  const mind = `${few ? ' There are fewer than three labels a class, so that both are likely more.' : ''}${askedFor ? ' Labels that are given here are of harder items than most, so that the truth is likely better, and the share may fall while it rises.' : ''}`;
+  return `By the features alone, before anything is learned, ${now.labels} labels set ${hundred(value)} of 100 beliefs right (${hundred(low)} to ${hundred(high)}); ${MORE} more, drawn at random, set ${points(gain.value)} more of them right (${points(gain.low)} to ${points(gain.high)}). What this page believes is often better.${mind}`;
 }

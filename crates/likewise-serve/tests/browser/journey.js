@@ -50,6 +50,14 @@ try {
     const why = (await server(`items/${encodeURIComponent(hits[1].id)}`)).why;
     assert.equal(await page.locator('dialog.panel .source').count(), why.sources.length);
     await serious(page, 'the panel', failures);
+    // The key that asks for a class by name is no letter of that name.
+    await page.keyboard.press('l');
+    await page.waitForSelector('dialog.picker input:focus');
+    assert.equal(await page.inputValue('dialog.picker input'), '');
+    await page.keyboard.type('no lab');
+    assert.deepEqual(await page.locator('dialog.picker .names .name').allTextContents(), ['no label', 'add the class no lab']);
+    await page.keyboard.press('Escape');
+    await page.waitForSelector('dialog.picker', { state: 'detached' });
     await page.keyboard.press('Escape');
     await page.waitForSelector('dialog.panel', { state: 'detached' });
     await page.getByRole('button', { name: 'Rows' }).click();
@@ -75,9 +83,10 @@ try {
 
   await step('what more labels are worth is told where somebody asks', async () => {
     await page.locator('.worth summary').click();
-    await until('the answer', async () => /of 100 beliefs are right/.test(await page.textContent('.worth p')), 60_000);
+    await until('the answer', async () => /of 100 beliefs right/.test(await page.textContent('.worth p')), 60_000);
     const { curve } = await server('advise?budget=50&curve=true');
-    assert.ok((await page.textContent('.worth p')).startsWith(`With ${curve.now.labels} labels ${Math.round(100 * curve.now.right.value)} of 100`));
+    assert.ok((await page.textContent('.worth p')).includes(`${curve.now.labels} labels set ${Math.round(100 * curve.now.right.value)} of 100`));
+    assert.equal(/of harder items than most/.test(await page.textContent('.worth p')), curve.asked_for);
     await serious(page, 'the review with what labels are worth', failures);
     await page.locator('.worth summary').click();
   });
@@ -237,6 +246,24 @@ try {
     await until('the count', async () => (await labelsShown(page)) === before + 1);
   });
 
+  await step('an item that another person labels meanwhile says so, and those to come are left out', async () => {
+    await go(page, 'review?kind=uncertain');
+    const shown = () => page.locator('.stage:not([aria-busy]) .looked .id').last().textContent({ timeout: 2000 }).catch(() => null);
+    const now = await until('an item', shown);
+    const label = (await server('classes')).classes[0].name;
+    const { items } = await server('queue?kind=uncertain&n=20');
+    const [next] = items.filter((item) => item.id !== now);
+    await server('label', { id: next.id, label, who: 'somebody else' });
+    await server('label', { id: now, label, who: 'somebody else' });
+    await until('the word of it', async () => (await page.textContent('.deciding .is')).includes('labeled by somebody else'));
+    assert.equal(await shown(), now);
+    for (let i = 0; i < 4; i += 1) {
+      const last = await until('an item', shown);
+      await page.keyboard.press(' ');
+      assert.notEqual(await until('another item', async () => { const id = await shown(); return id !== last && id; }), next.id);
+    }
+  });
+
   await step('a class is added, renamed and merged', async () => {
     await go(page, 'classes');
     await page.fill('#class-name', 'zebra <b>');
@@ -244,7 +271,13 @@ try {
     await page.getByRole('button', { name: 'Rename zebra <b>' }).click();
     await page.locator('dialog input').fill('zebra');
     await page.locator('dialog').getByRole('button', { name: 'Rename' }).click();
+    // It came last, and took nobody's colour or key.
+    const classes = await until('the new name', async () => { const all = (await server('classes')).classes; return all.some(({ name }) => name === 'zebra') && all; });
+    assert.equal(classes.find(({ name }) => name === 'zebra').place, classes.length - 1);
     await page.getByRole('button', { name: 'Merge zebra into another' }).click();
+    await page.waitForSelector('dialog.picker');
+    const offered = await page.locator('dialog.picker .names .name').allTextContents();
+    assert.deepEqual(offered, classes.map(({ name }) => name).filter((name) => name !== 'zebra'));
     await page.keyboard.press('Enter');
     await until('the class is gone', async () => !(await server('classes')).classes.some(({ name }) => name.startsWith('zebra')));
   });

@@ -37,6 +37,8 @@ pub struct Shown {
     pub(super) labels: Labels,
     /// Items that may be asked for.
     pub(super) askable: Vec<bool>,
+    /// Whether some were asked for, by advice or on the page of the run.
+    asked_for: bool,
     /// What must be said of them.
     pub(super) notes: Vec<String>,
     /// All labels that are known, for the items below.
@@ -46,8 +48,9 @@ pub struct Shown {
 }
 
 impl Shown {
-    /// Of the items of a run, with their labels as they are now. Fails where the run is damaged.
-    pub fn of(run: &RunFolder, items: &[ItemRow]) -> Result<Self> {
+    /// Of the items of a run, with their labels as they are now, and whether any were given on its page since. Fails where
+    /// the run is damaged.
+    pub fn of(run: &RunFolder, items: &[ItemRow], given: bool) -> Result<Self> {
         let (protocol, record) = (run.config()?.protocol, run.record()?);
         record.check_single_labels("advise")?;
         let all = labels::of(items)?;
@@ -89,9 +92,11 @@ impl Shown {
         } else {
             Ok((0..items.len()).filter(kept).collect())
         };
+        let asked_for = given || record.inputs.is_some_and(|inputs| inputs.asked_for);
         Ok(Self {
             labels,
             askable,
+            asked_for,
             notes,
             all,
             kept,
@@ -158,7 +163,7 @@ impl Shown {
 
     /// What a budget of labels is worth by the curve of these.
     pub fn worth(&self, curve: &Curve, budget: usize) -> Worth {
-        Worth::of(curve, self.labels.n_known(), budget)
+        Worth::of(curve, self.labels.n_known(), budget, self.asked_for)
     }
 
     /// The threshold by the labels that nothing was learned from, or why there is none; `rows` are the embedding of

@@ -19,6 +19,8 @@ pub struct Worth {
     pub gain: Interval,
     /// Whether there are fewer than three labels a class: all of this is then likely more.
     pub few: bool,
+    /// Whether some of the labels were asked for: they are of harder items than most, and all of this is likely more.
+    pub asked_for: bool,
 }
 
 /// What must be said of a curve.
@@ -27,10 +29,13 @@ const ON_THE_START: &str = "what labels are worth is measured on the whitened fe
                             interval held the true share in 50 of 55 curves and the true gain in 73 of 80";
 /// What must be said of it where classes have few labels.
 const FEW: &str = "there are fewer than three labels a class: both the share and what more labels are worth are likely more than that";
+/// What must be said of it where labels were asked for.
+const ASKED_FOR: &str = "labels that were asked for, by advice or on the page of the run, are of harder items than most: the share that is right \
+                         is likely more than that, and may fall with each of them while the truth rises";
 
 impl Worth {
-    /// Of a budget beside so many labels.
-    pub(super) fn of(curve: &Curve, labels: usize, budget: usize) -> Self {
+    /// Of a budget beside so many labels, some of which were asked for or not.
+    pub(super) fn of(curve: &Curve, labels: usize, budget: usize, asked_for: bool) -> Self {
         let point = |labels: usize| Point {
             labels,
             right: curve.at(labels),
@@ -42,13 +47,14 @@ impl Worth {
             tested: curve.tested,
             points: curve.points.clone(),
             few: curve.few,
+            asked_for,
         }
     }
 
     /// What must be said of it.
     pub fn notes(&self) -> impl Iterator<Item = String> {
-        let few = self.few.then_some(FEW);
-        [Some(ON_THE_START), few]
+        let (few, asked_for) = (self.few.then_some(FEW), self.asked_for.then_some(ASKED_FOR));
+        [Some(ON_THE_START), few, asked_for]
             .into_iter()
             .flatten()
             .map(str::to_owned)

@@ -82,8 +82,13 @@ impl Compared {
             Found::TooFew => "too few queries to tell",
         };
         format!(
-            "{first} against {second}: {found}.{numbers} over {} queries; {} better, {} worse, {} the same{}",
+            "{first} against {second}: {found}.{numbers} over {} {}; {} better, {} worse, {} the same{}",
             self.queries,
+            if self.queries == 1 {
+                "query"
+            } else {
+                "queries"
+            },
             self.better,
             self.worse,
             self.same,

@@ -89,6 +89,8 @@ impl Request {
             Some(items) => (items, 0),
             None => with_those_of_its_page(run, own, monitor)?,
         };
+        let on_its_page = |entry: &journal::Entry| entry.what == journal::What::Label;
+        let asked_for = inputs.asked_for || journal::entries(run)?.iter().any(on_its_page);
         let compared = !RunFolder::read_by(run, RunFolder::metrics)?
             .tried
             .is_empty();
@@ -119,6 +121,7 @@ impl Request {
                 compared,
                 items,
                 given,
+                asked_for,
                 data: record.data_sha256,
                 model,
                 learned,

@@ -285,6 +285,7 @@ impl Job {
                 .map(|(model, learned)| (model, *learned)),
             recipe: &self.recipe,
             chosen: !self.tried.is_empty(),
+            asked_for: self.inputs.as_ref().is_some_and(|inputs| inputs.asked_for),
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),
             pretrained: self.pretrained.clone(),

@@ -337,8 +337,16 @@ impl Request {
             tuples: self.tuples.clone(),
             k: self.recipe.k,
             chooses: self.chooses()?,
+            asked_for: self.has_asked_for(),
             map: self.map.unwrap_or_default(),
         })
+    }
+
+    /// Whether labels were asked for: by advice, as a file of them tells, or on the page of the run.
+    fn has_asked_for(&self) -> bool {
+        let on_its_page = self.again.as_ref().is_some_and(|again| again.asked_for);
+        let mut files = self.add_labels.iter().chain(&self.read.labels);
+        on_its_page || files.any(|file| was_advised(file))
     }
 
     /// What is taken of the data, and how.
@@ -466,12 +474,6 @@ impl Request {
             "{} items are newly labeled, {} change",
             joined.new, joined.changed
         ));
-        if self.add_labels.iter().any(|file| was_advised(file)) {
-            at.monitor.warn(
-                "labels that were asked for by `likewise advise` are of harder items than most: what is \
-                 measured by them is lower than the truth",
-            );
-        }
         let digest = format!("{digest}; labels {}", labels::digest(collection));
         Ok((digest, Some(joined)))
     }

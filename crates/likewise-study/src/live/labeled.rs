@@ -101,10 +101,11 @@ impl Labeled {
         match label {
             None => Ok(Label::Unknown),
             Some(OUTSIDE) => Ok(Label::Outside),
-            Some(name) => self
-                .class(name)
-                .map(Label::Known)
-                .ok_or_else(|| usage(format!("there is no class \"{name}\"; add it first"))),
+            Some("") => Err(usage("an empty label; `null` takes a label away")),
+            Some(name) => self.class(name).map(Label::Known).ok_or_else(|| {
+                let name: String = name.chars().take(MOST_LETTERS).collect();
+                usage(format!("there is no class \"{name}\"; add it first"))
+            }),
         }
     }
 
@@ -123,15 +124,22 @@ impl Labeled {
                 "there is a class \"{class}\" already, of which \"{name}\" differs by blanks alone"
             )));
         }
-        let is_read = Labels::parse([name]).classes() == [name];
-        if !is_read || name.len() > MOST_LETTERS || !plain::is_shown(name) {
-            return Err(usage(format!(
-                "\"{}\" cannot be the name of a class: a table of labels reads it as something \
-                 else, it holds letters that nobody sees, or it is longer than {MOST_LETTERS} bytes",
-                name.escape_debug()
-            )));
-        }
-        Ok(())
+        let why = if name.trim().is_empty() {
+            return Err(usage("a class needs a name"));
+        } else if name.len() > MOST_LETTERS {
+            format!("it is longer than {MOST_LETTERS} bytes")
+        } else if !plain::is_shown(name) {
+            "it holds letters that nobody sees".to_owned()
+        } else if Labels::parse([name]).classes() != [name] {
+            "a table of labels reads it as something else".to_owned()
+        } else {
+            return Ok(());
+        };
+        let name: String = name.chars().take(MOST_LETTERS).collect();
+        let name = name.escape_debug();
+        Err(usage(format!(
+            "\"{name}\" cannot be the name of a class: {why}"
+        )))
     }
 
     /// What was known before the first entry of a journal: of each item that it names, the label that its

@@ -67,6 +67,9 @@ pub struct Item {
 pub struct Class {
     /// Its name.
     pub name: String,
+    /// How many classes came before it: those of the run as it was first labeled, then those that were added, one after
+    /// the other.
+    pub place: usize,
     /// Items with this label.
     pub labeled: usize,
     /// Items without a label that are believed to be of it.
@@ -229,9 +232,10 @@ impl Shown {
 
     /// The classes by name, numbers by their value; and how many items are labeled `outside`.
     pub fn classes(&self) -> (Vec<Class>, usize) {
-        let mut classes: Vec<Class> = (self.labeled.classes().iter())
-            .map(|name| Class {
+        let mut classes: Vec<Class> = (self.labeled.classes().iter().enumerate())
+            .map(|(place, name)| Class {
                 name: name.clone(),
+                place,
                 labeled: 0,
                 believed: 0,
             })

@@ -31,6 +31,8 @@ pub struct Plan<'a> {
     pub recipe: &'a Recipe,
     /// Whether it was chosen among others, so that none of these is worth another try.
     pub chosen: bool,
+    /// Whether labels were asked for, so that they are of harder items than most.
+    pub asked_for: bool,
     /// The protocol.
     pub protocol: &'a Protocol,
     /// Weights that the recipe's encoder starts from; `None`: random ones.
@@ -64,6 +66,7 @@ impl<'a> Plan<'a> {
             before: None,
             recipe,
             chosen: false,
+            asked_for: false,
             protocol,
             pretrained: None,
             checkpoints: None,

@@ -222,6 +222,7 @@ impl Rows {
             rounds: recipe.draws,
             chosen_once: plan.chosen && (few_labels || recipe.draws > 1),
             few_labels,
+            asked_for: plan.asked_for,
             refit: plan.protocol.refits(),
             classes: few_labels.then_some(self.labels.len() - self.unasked),
             unasked: self.unasked,

@@ -112,6 +112,10 @@ pub struct Fall {
 
 /// How sure the answers are.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a key of its own in the file"
+)]
 pub struct Sureness {
     /// Queries that were asked.
     pub queries: usize,
@@ -129,6 +133,9 @@ pub struct Sureness {
     pub chosen_once: bool,
     /// Whether they are rounds over a handful of labels, unlabeled items being searched too.
     pub few_labels: bool,
+    /// Whether labels were asked for, by advice or on the page of a run: they are of harder items than most.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asked_for: bool,
     /// Whether the model in the run has learned from the test part too, after the measurement.
     pub refit: bool,
     /// With few labels, the classes that were asked for: all numbers are of items of these.
@@ -475,11 +482,12 @@ impl Sureness {
             format!(
                 "How sure: {queries} labels were kept back in turn and asked among all {gallery} \
                  items, in {} rounds that fitted the other labels{all}. {chosen}Whether the very first answer is right \
-                 cannot be measured so. {}{}{}",
+                 cannot be measured so. {}{}{}{}",
                 self.rounds,
                 self.unasked_in_words(),
                 self.outside_in_words(),
-                self.largest_in_words()
+                self.largest_in_words(),
+                self.asked_for_in_words()
             )
         } else {
             let draws = match self.rounds {
@@ -504,7 +512,8 @@ impl Sureness {
             };
             format!(
                 "How sure: {queries} queries{sample} over {gallery} items{draws}; 95 % \
-                 intervals.{lone}{refit}"
+                 intervals.{lone}{refit}{}",
+                self.asked_for_in_words()
             )
         }
     }
@@ -546,6 +555,15 @@ impl Sureness {
                 100.0 * share
             )
         })
+    }
+
+    fn asked_for_in_words(self) -> &'static str {
+        if self.asked_for {
+            " Labels that were asked for, by advice or on the page of a run, are of harder items than most: the truth is \
+             likely better than what they measure, and a run that had fewer of them looks better beside this one than it is."
+        } else {
+            ""
+        }
     }
 
     fn central_in_words(self) -> String {
@@ -682,6 +700,7 @@ mod tests {
                 rounds: 5,
                 chosen_once: false,
                 few_labels: false,
+                asked_for: false,
                 refit: false,
                 classes: None,
                 unasked: 0,
@@ -784,6 +803,7 @@ mod tests {
             rounds: 5,
             chosen_once: false,
             few_labels: true,
+            asked_for: false,
             refit: false,
             classes: Some(3),
             unasked: 0,

@@ -120,6 +120,7 @@ fn training_goes_on_from_the_whitened_features_of_the_weights() {
     let plan = |recipe, images| Plan {
         tuples: None,
         chosen: false,
+        asked_for: false,
         before: None,
         collection: &collection,
         features: collection.views()[0].matrix.view(),
@@ -260,6 +261,7 @@ fn labels_teach_a_network_before_its_neighbours_are_looked_at() {
         let plan = Plan {
             tuples: None,
             chosen: false,
+            asked_for: false,
             before: None,
             collection: &collection,
             features: collection.views()[0].matrix.view(),
