@@ -2,8 +2,8 @@
 
     python export.py LIKEWISE RUN OUT.md
 
-LIKEWISE is the program as released, with its feature `export`; RUN a run that
-../../likewise-serve/benches/serving.py left, whose ids are its rows. The export is killed (SIGKILL) once half of the items are in
+LIKEWISE is the program as released, with its feature `export`; RUN a run whose ids are its rows, such as
+../../likewise-serve/benches/serving.py leaves, or one of its first items to which `likewise add` has added the rest. The export is killed (SIGKILL) once half of the items are in
 the table, and the same command is given again. Counted by SQL: the rows, and how many ids they have. 200 rows of the run then ask
 the table by its index, and 20 without it; recall is against all items compared by numpy. Needs numpy, pgserver and psycopg.
 """
