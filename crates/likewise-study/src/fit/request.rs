@@ -621,8 +621,11 @@ fn read_tuples(
     Ok((Some(tuples), format!("; {}", given.digest()?)))
 }
 
-/// Whether a file of labels is one that advice wrote: by its first line.
+/// Whether a file of labels is one that advice wrote: by its first line. A pipe gives what it has once, and is not asked.
 fn was_advised(file: &Path) -> bool {
+    if !file.is_file() {
+        return false;
+    }
     let mut line = String::new();
     let read =
         File::open(file).and_then(|file| BufReader::new(file.take(4096)).read_line(&mut line));

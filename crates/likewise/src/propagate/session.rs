@@ -21,7 +21,8 @@
 //! Before, a part of the change is missing: on a random graph of 400 nodes, 4 classes and 48
 //! labels the largest error of a score after four changes was a quarter of the largest move.
 //!
-//! Cost of a change: one solve of one column by [`Ordered`], and n C memory accesses. Memory: one `n x C`
+//! Cost of a change: one solve of one column by [`Ordered`], among the rows that hang together with the item, and n C
+//! memory accesses. Memory: one `n x C`
 //! matrix and a copy of the graph, for mixed propagation two of each.
 //!
 //! Of Poisson learning and LGC, which are sums over the labels, there are a [`PoissonSession`](super::PoissonSession)
@@ -29,7 +30,7 @@
 //!
 //! Source: Sherman and Morrison 1950 for the update; the rest is ours.
 
-use ndarray::{Array1, Array2, ArrayView2, Axis, array};
+use ndarray::{Array1, Array2, ArrayView2, array};
 
 use super::harmonic::pulls;
 use super::parts::known::{Known, for_each_row};
@@ -369,12 +370,10 @@ impl<'a> Session<'a> {
         if labeled.is_empty() {
             return Ok(Vec::new());
         }
-        let component = graph.component();
-        let own = |i: usize| component[i] == component[item];
         monitor.start("sources of a belief", None);
-        let column = match &self.mixed {
-            Some(second) => (second.system).column_of(item, own, &self.solver, monitor)?,
-            None => (self.plain).column_of(item, own, &self.solver, monitor)?,
+        let (column, _) = match &self.mixed {
+            Some(second) => second.system.column(item, &self.solver, monitor)?,
+            None => self.plain.column(item, &self.solver, monitor)?,
         };
         monitor.end();
         // The matrix is symmetric: its column is the row that the labels are multiplied by.
@@ -494,20 +493,17 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
             None => self.scores.row(item).to_owned(),
         };
         let pull = target(to) - target(from);
-        let component = self.graph.component();
-        let own = |i: usize| component[i] == component[item];
         if left == 0 {
-            self.fill(own, &Array1::zeros(self.scores.ncols()));
+            self.fill(item, &Array1::zeros(self.scores.ncols()));
             return Ok(Solved::EXACTLY);
         }
-        let total = self.held(own);
-        if left == 1 && from.is_none() && total <= mu * (1.0 + ROUNDING) {
+        if left == 1 && from.is_none() && self.held(item) <= mu * (1.0 + ROUNDING) {
             // The first label of a component that nothing else holds: it goes everywhere.
             let y = target(to);
-            self.fill(own, &y);
+            self.fill(item, &y);
             return Ok(Solved::EXACTLY);
         }
-        let found = self.column(item, own, total, solver, monitor);
+        let found = self.column(item, solver, monitor);
         match found {
             Err(error) => {
                 self.operator.add_to_diagonal(item, -step);
@@ -515,67 +511,49 @@ impl<T: Copy + Into<f64> + Sync + Send> System<'_, T> {
             }
             Ok((g, solved)) => {
                 for_each_row(&mut self.scores, |i, mut row| {
-                    row.scaled_add(mu * g[i], &pull);
+                    // Of another component, whose scores need not be read.
+                    if g[i] != 0.0 {
+                        row.scaled_add(mu * g[i], &pull);
+                    }
                 });
                 Ok(solved)
             }
         }
     }
 
-    fn fill(&mut self, which: impl Fn(usize) -> bool, row: &Array1<f64>) {
-        for (i, mut scores) in self.scores.rows_mut().into_iter().enumerate() {
-            if which(i) {
-                scores.assign(row);
-            }
+    /// Gives all that hangs together with an item these scores.
+    fn fill(&mut self, item: usize, row: &Array1<f64>) {
+        for &i in &self.operator.order()[self.operator.part_of(item)] {
+            self.scores.row_mut(i as usize).assign(row);
         }
     }
 
-    /// The same where no label is changed.
-    fn column_of(
-        &self,
-        item: usize,
-        own: impl Fn(usize) -> bool,
-        solver: &ConjugateGradient,
-        monitor: &Monitor,
-    ) -> Result<Vec<f64>> {
-        let held = self.held(&own);
-        let (column, _) = self.column(item, own, held, solver, monitor)?;
-        Ok(column)
+    /// What holds all that hangs together with an item.
+    fn held(&self, item: usize) -> f64 {
+        let part = self.operator.part_of(item);
+        self.operator.excess()[part].iter().sum()
     }
 
-    /// What holds some items.
-    fn held(&self, which: impl Fn(usize) -> bool) -> f64 {
-        let excess = (0..self.graph.n()).filter(|&i| which(i));
-        excess
-            .map(|i| self.operator.excess()[self.operator.place(i)])
-            .sum()
-    }
-
-    /// `M^-1 e_i`. Its constant part in the component, which is large, is known beforehand:
-    /// `1^T M g = 1`, and `M 1` is the excess of the rows.
+    /// `M^-1 e_i`, which is 0 beyond the component of the item. Its constant part there, which is large, is known
+    /// beforehand: `1^T M g = 1`, and `M 1` is the excess of the rows.
     fn column(
         &self,
         item: usize,
-        own: impl Fn(usize) -> bool,
-        total: f64,
         solver: &ConjugateGradient,
         monitor: &Monitor,
     ) -> Result<(Vec<f64>, Solved)> {
-        let order = self.operator.order();
-        let inside: Vec<bool> = order.iter().map(|&i| own(i as usize)).collect();
-        let constant = |&inside: &bool| if inside { 1.0 / total } else { 0.0 };
-        let start = Array1::from_iter(inside.iter().map(constant));
-        let start = start.insert_axis(Axis(1));
-        let (place, one) = (self.operator.place(item), array![[1.0]]);
-        let solution =
-            solver.solve_rows(&self.operator, &[place], one.view(), Some(start), monitor)?;
-        let found = solution.x.column(0).to_owned();
-        let excess = self.operator.excess();
+        let (places, total) = (self.operator.part_of(item), self.held(item));
+        let part = self.operator.part(places.clone());
+        let start = Array2::from_elem((places.len(), 1), 1.0 / total);
+        let (place, one) = (self.operator.place(item) - places.start, array![[1.0]]);
+        let solution = solver.solve_rows(&part, &[place], one.view(), Some(start), monitor)?;
+        let found = solution.x.column(0);
+        let excess = &self.operator.excess()[places.clone()];
         let sum: f64 = found.iter().zip(excess).map(|(g, e)| g * e).sum();
         let missing = (1.0 - sum) / total;
-        let mut g = vec![0.0; order.len()];
-        for ((&i, &found), inside) in order.iter().zip(&found).zip(inside) {
-            g[i as usize] = if inside { found + missing } else { found };
+        let mut g = vec![0.0; self.graph.n()];
+        for (&i, &found) in self.operator.order()[places].iter().zip(&found) {
+            g[i as usize] = found + missing;
         }
         let solved = Solved {
             converged: solution.converged,

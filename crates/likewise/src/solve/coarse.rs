@@ -16,9 +16,11 @@
 //! Source: additive two-level preconditioners, with groups of rows for what is smooth (Nicolaides 1987), by pairs as of
 //! Notay, "An aggregation-based algebraic multigrid method", 2010.
 
+use std::ops::Range;
+
 use faer::linalg::solvers::DenseSolveCore;
 use faer::{Mat, Side};
-use ndarray::{Array2, ArrayView1, Axis, Zip};
+use ndarray::{Array2, ArrayView1, Axis, Zip, s};
 
 use super::columns::Row;
 use super::on_one_thread;
@@ -45,13 +47,16 @@ pub struct Coarse {
     group: Vec<u32>,
     /// Row in `inverse` of each group.
     place: Vec<u32>,
+    /// Empty in that of a part, which follows no change.
     inverse: Array2<f64>,
     /// The same as it is applied: half as much to read.
     applied: Array2<f32>,
 }
 
-/// A symmetric matrix by its entries: `excess` of each row, and what ties it to others.
+/// A symmetric matrix by its entries: `excess` of each row, and what ties it to others. The `ends` count from the row
+/// `first` on, of which the others are the next ones.
 pub(super) struct Entries<'a, T> {
+    pub(super) first: usize,
     pub(super) begins: &'a [usize],
     pub(super) ends: &'a [u32],
     pub(super) weights: &'a [T],
@@ -87,6 +92,45 @@ impl Coarse {
             applied: inverse.mapv(|value| value as f32),
             inverse,
         })
+    }
+
+    /// That of some rows alone, whole groups that nothing ties to others. Costs their groups squared, and a pass over them.
+    pub(super) fn of_part(&self, rows: Range<usize>) -> Self {
+        if rows.is_empty() {
+            return Self {
+                begins: vec![0],
+                group: vec![],
+                place: vec![],
+                inverse: Array2::zeros((0, 0)),
+                applied: Array2::zeros((0, 0)),
+            };
+        }
+        let groups = self.of(rows.start)..self.of(rows.end - 1) + 1;
+        // Those that are corrected are numbered in the order of the groups.
+        let places = self.place[groups.clone()].iter();
+        let places = places.filter(|&&place| place != NONE);
+        let (first, count) = (places.clone().next(), places.count());
+        let first = first.map_or(0, |&place| place as usize);
+        let corrected = first..first + count;
+        let moved = |place: &u32| match *place {
+            NONE => NONE,
+            place => place - first as u32,
+        };
+        Self {
+            begins: self.begins[groups.start..=groups.end]
+                .iter()
+                .map(|begin| begin - rows.start)
+                .collect(),
+            group: (self.group[rows].iter())
+                .map(|group| group - groups.start as u32)
+                .collect(),
+            place: self.place[groups].iter().map(moved).collect(),
+            inverse: Array2::zeros((0, 0)),
+            applied: self
+                .applied
+                .slice(s![corrected.clone(), corrected])
+                .to_owned(),
+        }
     }
 
     /// The group of a row.
@@ -223,7 +267,7 @@ fn between<T: Copy + Into<f64> + Sync>(
             let entries_of = entries.begins[row]..entries.begins[row + 1];
             let each = entries.ends[entries_of.clone()].iter();
             for (&end, &weight) in each.zip(&entries.weights[entries_of]) {
-                let other = place[end as usize] as usize;
+                let other = place[end as usize - entries.first] as usize;
                 if other != own {
                     sums[own] += weight.into();
                     if let Some(sum) = sums.get_mut(other) {
@@ -298,8 +342,25 @@ struct Graphed {
 }
 
 /// Rows in an order in which groups of them lie together, and where each group begins: `at_most` of them, unless no more
-/// hang together. Pairs lie together within them, and so on.
+/// hang together. Pairs lie together within them, and so on; the groups of a component of the graph lie together, too.
 pub(super) fn grouped(graph: &Graph, at_most: usize) -> (Vec<u32>, Vec<usize>) {
+    let (order, begins) = joined_groups(graph, at_most);
+    let component = |group: usize| graph.component()[order[begins[group]] as usize];
+    let mut groups: Vec<usize> = (0..begins.len() - 1).collect();
+    // Stable, so that what else lies together stays so.
+    groups.sort_by_key(|&group| component(group));
+    let mut sorted = Vec::with_capacity(order.len());
+    let mut sorted_begins = Vec::with_capacity(begins.len());
+    for group in groups {
+        sorted_begins.push(sorted.len());
+        sorted.extend_from_slice(&order[begins[group]..begins[group + 1]]);
+    }
+    sorted_begins.push(sorted.len());
+    (sorted, sorted_begins)
+}
+
+/// The same in the order in which groups were joined.
+fn joined_groups(graph: &Graph, at_most: usize) -> (Vec<u32>, Vec<usize>) {
     let joined = joined(graph, at_most);
     // From the groups on: the members of a pair lie where it does.
     let n = joined.last().map_or(graph.n(), |&(n, _)| n);
@@ -639,6 +700,21 @@ mod tests {
             let scale = expected.iter().fold(1.0_f64, |most, x| most.max(x.abs()));
             for (a, b) in solution.x.iter().zip(&expected) {
                 prop_assert!((a - b).abs() < 1e-7 * scale, "{a} {b}");
+            }
+            // What is asked of one row has its answer in the part of that row.
+            let row = seed as usize % n;
+            let places = operator.part_of(row);
+            prop_assert!(places.contains(&operator.place(row)));
+            let mut one = Array2::zeros((n, 1));
+            one[[row, 0]] = 1.0;
+            let expected = reference::solve(&m, &one, &vec![true; n]);
+            let mut one = Array2::zeros((places.len(), 1));
+            one[[operator.place(row) - places.start, 0]] = 1.0;
+            let found = solved(&operator.part(places.clone()), one.view());
+            for (place, &row) in operator.order().iter().enumerate() {
+                let own = places.contains(&place).then(|| found.x[[place - places.start, 0]]);
+                let (own, b) = (own.unwrap_or(0.0), expected[[row as usize, 0]]);
+                prop_assert!((own - b).abs() < 1e-7 * scale, "{own} {b}");
             }
         }
     }

@@ -146,11 +146,11 @@ fn multiply_rows<T: Copy + Into<f64>, X: Real, Y: Real + From<X>, const W: usize
         let (weights, last_weights) = matrix.weights[entries].as_chunks::<SUMS>();
         for (columns, weights) in columns.iter().zip(weights) {
             for ((sum, &j), &w) in sums.iter_mut().zip(columns).zip(weights) {
-                add_difference(sum, Y::of(w.into()), &own, &x[j as usize]);
+                add_difference(sum, Y::of(w.into()), &own, &x[j as usize - matrix.first]);
             }
         }
         for ((sum, &j), &w) in sums.iter_mut().zip(last).zip(last_weights) {
-            add_difference(sum, Y::of(w.into()), &own, &x[j as usize]);
+            add_difference(sum, Y::of(w.into()), &own, &x[j as usize - matrix.first]);
         }
         let excess = Y::of(matrix.excess[i]);
         for c in 0..W {
@@ -192,6 +192,7 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Sparse<'_, T> {
         y: &mut [[Y; W]],
     ) {
         let matrix = Entries {
+            first: 0,
             begins: self.graph.indptr(),
             ends: self.graph.indices(),
             weights: &self.weights,

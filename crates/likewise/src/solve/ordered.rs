@@ -1,5 +1,6 @@
 //! A sparse operator that is solved with again and again.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use ndarray::{Array2, ArrayView2, Axis};
@@ -33,6 +34,8 @@ const MANY: usize = 20_000;
 pub struct Ordered<T> {
     order: Vec<u32>,
     place: Vec<u32>,
+    /// The first place of each component of the graph, and the end.
+    parts: Vec<usize>,
     begins: Vec<usize>,
     ends: Vec<u32>,
     weights: Vec<T>,
@@ -89,6 +92,10 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         for (&row, next) in order.iter().zip(0..) {
             place[row as usize] = next;
         }
+        let component = |at: &usize| graph.component()[order[*at] as usize];
+        let is_first = |at: &usize| *at == 0 || component(at) != component(&(at - 1));
+        let mut parts: Vec<usize> = (0..order.len()).filter(is_first).collect();
+        parts.push(order.len());
         let mut begins = Vec::with_capacity(order.len() + 1);
         begins.push(0);
         let (mut ends, mut own) = (
@@ -108,6 +115,7 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         let of = |values: &[f64]| parallel::map_rows(order.len(), |at| values[order[at] as usize]);
         let (diagonal, excess) = (of(&diagonal), of(&excess));
         let entries = Entries {
+            first: 0,
             begins: &begins,
             ends: &ends,
             weights: &own,
@@ -117,6 +125,7 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         Ok(Self {
             order,
             place,
+            parts,
             begins,
             ends,
             weights: own,
@@ -128,6 +137,7 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
 
     fn entries(&self) -> Entries<'_, T> {
         Entries {
+            first: 0,
             begins: &self.begins,
             ends: &self.ends,
             weights: &self.weights,
@@ -143,6 +153,34 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
     /// The place of a row. Panics where there is no such row.
     pub fn place(&self, row: usize) -> usize {
         self.place[row] as usize
+    }
+
+    /// The places of the rows that hang together with one, in whatever number of steps. Panics where there is no such row.
+    pub(crate) fn part_of(&self, row: usize) -> Range<usize> {
+        let next = self
+            .parts
+            .partition_point(|&first| first <= self.place(row));
+        self.parts[next - 1]..self.parts[next]
+    }
+
+    /// The operator on the places of a [part](Self::part_of) alone, counted from its first: what is asked of a part has
+    /// its answer there. Costs a pass over its rows, unless it is all of them.
+    pub(crate) fn part(&self, places: Range<usize>) -> Part<'_, T> {
+        Part {
+            entries: Entries {
+                first: places.start,
+                begins: &self.begins[places.start..=places.end],
+                ends: &self.ends,
+                weights: &self.weights,
+                excess: &self.excess[places.clone()],
+            },
+            diagonal: &self.diagonal[places.clone()],
+            coarse: if places.len() == self.order.len() {
+                Cow::Borrowed(&self.coarse)
+            } else {
+                Cow::Owned(self.coarse.of_part(places))
+            },
+        }
     }
 
     /// Solves `M X = B` (`n x C`) as [`ConjugateGradient::solve_rows`] does, with rows in their own order, not that of
@@ -230,6 +268,36 @@ impl<T: Copy + Into<f64> + Sync + Send> Operator for Ordered<T> {
 
     fn diagonal(&self) -> &[f64] {
         &self.diagonal
+    }
+
+    fn coarse(&self) -> Option<&Coarse> {
+        Some(&self.coarse)
+    }
+}
+
+/// Rows of an [`Ordered`] operator that nothing ties to others.
+pub(crate) struct Part<'a, T> {
+    entries: Entries<'a, T>,
+    diagonal: &'a [f64],
+    coarse: Cow<'a, Coarse>,
+}
+
+impl<T: Copy + Into<f64> + Sync + Send> Operator for Part<'_, T> {
+    fn n(&self) -> usize {
+        self.diagonal.len()
+    }
+
+    fn multiply<X: Real, Y: Real + From<X>, const W: usize>(
+        &self,
+        rows: Range<usize>,
+        x: &[[X; W]],
+        y: &mut [[Y; W]],
+    ) {
+        multiply(&self.entries, rows, x, y);
+    }
+
+    fn diagonal(&self) -> &[f64] {
+        self.diagonal
     }
 
     fn coarse(&self) -> Option<&Coarse> {
