@@ -6,7 +6,7 @@ use likewise::graph::KnnGraph;
 use likewise::linear::even;
 use likewise::{Collection, Graph, Labels, Monitor, View, matrix, seed};
 use likewise_io::ReadOptions;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::seq::SliceRandom;
 
 use super::Failed;
@@ -93,6 +93,14 @@ fn centered(features: ArrayView2<f32>) -> Array2<f32> {
     let (mean, scale) = even(features);
     let rows = &features - &mean.mapv(|m| m as f32);
     matrix::l2_normalize(rows * &scale.mapv(|s| s as f32))
+}
+
+/// The class of the largest share, and that share: no class and 0 where there is none above 0.
+pub(crate) fn first(shares: ArrayView1<f64>) -> (usize, f64) {
+    let larger = |best: (usize, f64), (class, &share): (usize, &f64)| {
+        if share > best.1 { (class, share) } else { best }
+    };
+    shares.iter().enumerate().fold((usize::MAX, 0.0), larger)
 }
 
 impl Set {
@@ -192,11 +200,8 @@ impl Set {
             .enumerate()
             .filter(|(i, _)| of[*i])
         {
-            let first = |best: (usize, f64), (class, &share): (usize, &f64)| {
-                if share > best.1 { (class, share) } else { best }
-            };
-            let best = row.iter().enumerate().fold((usize::MAX, 0.0), first);
-            right += usize::from(self.truth[item].class() == u32::try_from(best.0).ok());
+            let (class, _) = first(row);
+            right += usize::from(self.truth[item].class() == u32::try_from(class).ok());
             all += 1;
         }
         Ok(f64::from(right as u32) / f64::from(all))

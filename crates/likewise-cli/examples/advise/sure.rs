@@ -123,10 +123,7 @@ fn of_item(
     truth: &Labels,
     temperature: &Temperature,
 ) -> Option<Belief> {
-    let first = |best: (usize, f64), (class, &share): (usize, &f64)| {
-        if share > best.1 { (class, share) } else { best }
-    };
-    let (class, share) = shares.iter().enumerate().fold((usize::MAX, 0.0), first);
+    let (class, share) = sets::first(shares);
     let share = share.min(1.0) as f32;
     (share > 0.0).then(|| Belief {
         share,

@@ -94,17 +94,9 @@ impl Coarse {
         })
     }
 
-    /// That of some rows alone, whole groups that nothing ties to others. Costs their groups squared, and a pass over them.
+    /// That of some rows alone, one or more whole groups that nothing ties to others. Costs their groups squared, and a pass
+    /// over the rows.
     pub(super) fn of_part(&self, rows: Range<usize>) -> Self {
-        if rows.is_empty() {
-            return Self {
-                begins: vec![0],
-                group: vec![],
-                place: vec![],
-                inverse: Array2::zeros((0, 0)),
-                applied: Array2::zeros((0, 0)),
-            };
-        }
         let groups = self.of(rows.start)..self.of(rows.end - 1) + 1;
         // Those that are corrected are numbered in the order of the groups.
         let places = self.place[groups.clone()].iter();
