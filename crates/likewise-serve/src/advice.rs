@@ -51,9 +51,11 @@ impl One {
     fn labels(&self, open: &Open) -> Answered<(u64, advise::Shown)> {
         let shown = open.shown().ok_or_else(not_yet)?;
         let rows = shown.labeled().rows(open.items.rows());
+        let mut each = rows.iter().zip(open.items.rows());
+        let given = each.any(|(now, fitted)| now.label != fitted.label);
         Ok((
             shown.sequence(),
-            advise::Shown::of(&self.engine.run, &rows, shown.sequence() > 0)?,
+            advise::Shown::of(&self.engine.run, &rows, given)?,
         ))
     }
 }

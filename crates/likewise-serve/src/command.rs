@@ -42,11 +42,19 @@ pub(crate) enum Command {
     /// Another run takes the place of the one that is open.
     Swap {
         open: Arc<Open>,
-        why: &'static str,
+        cause: Cause,
         reply: Reply<()>,
     },
     /// End.
     Stop,
+}
+
+/// Why another run takes the place of the one that is open.
+pub(crate) struct Cause {
+    /// What was done.
+    pub(crate) why: &'static str,
+    /// Who asked for it, where somebody did.
+    pub(crate) who: Option<String>,
 }
 
 /// What happens to a class.

@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use crate::app::App;
-use crate::command::WAITING;
+use crate::command::{Cause, WAITING};
 use crate::guard::Guard;
 use crate::open::{Means, Open};
 use crate::options::{Options, Ready, Refit};
@@ -157,7 +157,7 @@ async fn run(
     let watching = tokio::spawn(watch(app.clone()));
     accept(&listener, route::router(app.clone()), &app).await;
     watching.abort();
-    app.refits.cancel();
+    app.refits.cancel(None);
     app.stop_worker().await;
     let ended = tokio::task::spawn_blocking(move || worker.join().is_ok()).await;
     ended
@@ -218,7 +218,11 @@ async fn watch(app: Arc<App>) {
                 && let Ok(number) = Models::of(&app.run).current()
             {
                 // Where it cannot be read, the old one goes on.
-                let _ = refit::swap(app, &app.run, number, "changed");
+                let cause = Cause {
+                    why: "changed",
+                    who: None,
+                };
+                let _ = refit::swap(app, &app.run, number, cause);
             }
         });
         let _ = look.await;

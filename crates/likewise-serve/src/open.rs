@@ -103,6 +103,8 @@ pub(crate) struct One {
     pub(crate) graph: Graph,
     /// Which items may be asked for.
     askable: Vec<bool>,
+    /// Which labels say what to ask for.
+    taught: Vec<bool>,
     /// What its labels are worth, once somebody has asked for it, and up to which entry of the journal they go.
     pub(crate) curve: Mutex<Option<(u64, Arc<Told<Curve>>)>>,
 }
@@ -143,6 +145,7 @@ impl Open {
             &means.monitor,
         )?;
         let askable = advise::askable(items.rows(), record.added, &config.protocol);
+        let taught = advise::taught(items.rows(), &config.protocol);
         Ok(Self {
             number,
             serial: next(),
@@ -154,6 +157,7 @@ impl Open {
                 before: Mutex::default(),
                 graph,
                 askable,
+                taught,
                 curve: Mutex::default(),
             })),
             config,
@@ -296,8 +300,15 @@ impl One {
             metric: self.engine.similarity().metric(),
             graph: &self.graph,
             askable: &self.askable,
+            taught: &self.taught,
             seed,
         }
+    }
+
+    /// Labels that say what to ask for.
+    pub(crate) fn labeled(&self, labels: &[Label]) -> usize {
+        let counts = |(label, taught): &(&Label, &bool)| **taught && **label != Label::Unknown;
+        labels.iter().zip(&self.taught).filter(counts).count()
     }
 
     /// Items that may be asked for.

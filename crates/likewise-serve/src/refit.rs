@@ -13,7 +13,7 @@ use likewise_study::live::Shown;
 use likewise_study::run_folder::Models;
 
 use crate::app::App;
-use crate::command::Command;
+use crate::command::{Cause, Command};
 use crate::open::Open;
 use crate::options::Refit;
 use crate::problem::{Answered, Problem};
@@ -21,8 +21,9 @@ use crate::refits::State;
 
 /// Between two events about the same stage.
 const BETWEEN: Duration = Duration::from_millis(100);
+
 /// Begins a refit on a thread of its own.
-pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
+pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
     let open = app.open();
     if let Some(problem) = refused(app, &open) {
         return Err(problem);
@@ -40,7 +41,8 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
     let monitor = monitor(app);
     // That of the run at the top, unless it is kept already; the new one comes behind.
     let models = Models::of(&app.run);
-    let begun = app.refits.begin(&monitor, sequence, || {
+    let asks = who.clone();
+    let begun = app.refits.begin(&monitor, sequence, who, || {
         Ok(models.next().max(models.current()? + 1))
     })?;
     let Some(state) = begun else {
@@ -49,7 +51,11 @@ pub(crate) fn begin(app: &Arc<App>) -> Answered<State> {
     let (number, app) = (state.number, app.clone());
     app.events.tell("refit", &state);
     std::thread::spawn(move || {
-        let making = || make(&app, &*refit, number, items, &csv, &monitor);
+        let cause = Cause {
+            why: "refit",
+            who: asks,
+        };
+        let making = || make(&app, &*refit, (number, cause), items, &csv, &monitor);
         // Else it would run for ever, by what is said.
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(making))
             .unwrap_or_else(|_| Err(Problem::internal("the refit failed; the log has more")));
@@ -120,7 +126,7 @@ fn monitor(app: &Arc<App>) -> Monitor {
 fn make(
     app: &App,
     refit: &dyn Refit,
-    number: u32,
+    (number, cause): (u32, Cause),
     items: Vec<ItemRow>,
     csv: &str,
     monitor: &Monitor,
@@ -142,7 +148,7 @@ fn make(
         return Err(told(e));
     }
     monitor.start("opening", None);
-    put(app, number, "refit")?;
+    put(app, number, cause)?;
     Ok(())
 }
 
@@ -155,16 +161,16 @@ fn told(e: likewise::Error) -> Problem {
 
 /// Puts a model that is kept to the top, and lets it answer. From a thread that may wait, which holds
 /// `changing`.
-pub(crate) fn put(app: &App, number: u32, why: &'static str) -> Answered<()> {
+pub(crate) fn put(app: &App, number: u32, cause: Cause) -> Answered<()> {
     let models = Models::of(&app.run);
     models.restore(number)?;
-    swap(app, &app.run, number, why)
+    swap(app, &app.run, number, cause)
 }
 
 /// Lets the run at a path answer.
-pub(crate) fn swap(app: &App, path: &Path, number: u32, why: &'static str) -> Answered<()> {
+pub(crate) fn swap(app: &App, path: &Path, number: u32, cause: Cause) -> Answered<()> {
     let open = Arc::new(Open::read(path, number, &app.quiet())?);
-    app.ask_in_time(|reply| Command::Swap { open, why, reply })?;
+    app.ask_in_time(|reply| Command::Swap { open, cause, reply })?;
     app.meters.opened();
     // Earlier models may be of other items from now on.
     app.refits.forget();

@@ -28,6 +28,8 @@ pub(crate) struct State {
     pub(crate) total: Option<u64>,
     /// The labels up to here are learned from.
     sequence: u64,
+    /// Who asked for it, or for its end.
+    who: Option<String>,
     error: Option<String>,
     hint: Option<String>,
 }
@@ -68,6 +70,7 @@ impl Default for Refits {
                 done: 0,
                 total: None,
                 sequence: 0,
+                who: None,
                 error: None,
                 hint: None,
             }),
@@ -97,6 +100,7 @@ impl Refits {
         &self,
         monitor: &Monitor,
         sequence: u64,
+        who: Option<String>,
         number: impl FnOnce() -> Answered<u32>,
     ) -> Answered<Option<State>> {
         let mut state = locked(&self.state);
@@ -110,6 +114,7 @@ impl Refits {
             done: 0,
             total: None,
             sequence,
+            who,
             error: None,
             hint: None,
         };
@@ -138,10 +143,11 @@ impl Refits {
         locked(&self.open).clear();
     }
 
-    /// Asks the refit to stop; whether one runs.
-    pub(crate) fn cancel(&self) -> bool {
+    /// Asks the refit to stop, by somebody; whether one runs.
+    pub(crate) fn cancel(&self, who: Option<String>) -> bool {
         let monitor = locked(&self.monitor);
         if let Some(monitor) = &*monitor {
+            locked(&self.state).who = who;
             monitor.cancel();
         }
         monitor.is_some()

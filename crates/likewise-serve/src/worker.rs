@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Changed, ItemNow, NAMED};
 use crate::app::App;
-use crate::command::{ClassChange, Command, Commands, Reply};
+use crate::command::{Cause, ClassChange, Command, Commands, Reply};
 use crate::open::Open;
 use crate::problem::{Answered, Problem};
 
@@ -30,9 +30,10 @@ struct Told<'a> {
 }
 
 #[derive(Serialize)]
-struct Swapped {
+struct Swapped<'a> {
     model: u32,
     why: &'static str,
+    who: Option<&'a str>,
 }
 
 /// Answers commands until it is told to stop, or nobody can ask any more. `began` hears when the labels
@@ -48,7 +49,7 @@ pub(crate) fn work(
 ) {
     let mut commands = Commands::new(commands);
     let mut began = Some(began);
-    let mut swapped: Option<(&'static str, Reply<()>)> = None;
+    let mut swapped: Option<(Cause, Reply<()>)> = None;
     // The run that stood before, in case the next one cannot begin.
     let mut before: Option<Arc<Open>> = None;
     loop {
@@ -57,8 +58,8 @@ pub(crate) fn work(
             let _ = began.take().map(|began| began.send(Ok(())));
             settle(app, &run, swapped.take());
             match without_labels(&mut commands) {
-                Some((next, why, reply)) => {
-                    (before, open, swapped) = (Some(run.clone()), next, Some((why, reply)));
+                Some((next, cause, reply)) => {
+                    (before, open, swapped) = (Some(run.clone()), next, Some((cause, reply)));
                     continue;
                 }
                 None => return,
@@ -91,34 +92,37 @@ pub(crate) fn work(
         run.set_shown(live.shown());
         let _ = began.take().map(|began| began.send(Ok(())));
         settle(app, &run, swapped.take());
-        let Some((next, why, reply)) = answer(app, &run, &mut live, &mut commands) else {
+        let Some((next, cause, reply)) = answer(app, &run, &mut live, &mut commands) else {
             return;
         };
         journal = live.end();
-        (before, open, swapped) = (Some(run.clone()), next, Some((why, reply)));
+        (before, open, swapped) = (Some(run.clone()), next, Some((cause, reply)));
     }
 }
 
 /// The run answers from now on.
-fn settle(app: &App, run: &Arc<Open>, swapped: Option<(&'static str, Reply<()>)>) {
-    let Some((why, reply)) = swapped else { return };
+fn settle(app: &App, run: &Arc<Open>, swapped: Option<(Cause, Reply<()>)>) {
+    let Some((cause, reply)) = swapped else {
+        return;
+    };
     app.set_open(run.clone());
     let told = Swapped {
         model: run.number,
-        why,
+        why: cause.why,
+        who: cause.who.as_deref(),
     };
     app.events.tell("model", &told);
     let _ = reply.send(Ok(()));
 }
 
-type Next = (Arc<Open>, &'static str, Reply<()>);
+type Next = (Arc<Open>, Cause, Reply<()>);
 
 /// Answers until another run comes.
 fn answer(app: &App, run: &Open, live: &mut Live, commands: &mut Commands) -> Option<Next> {
     while let Some(command) = commands.next() {
         match command {
             Command::Stop => return None,
-            Command::Swap { open, why, reply } => return Some((open, why, reply)),
+            Command::Swap { open, cause, reply } => return Some((open, cause, reply)),
             Command::Label {
                 ids,
                 label,
@@ -212,7 +216,7 @@ fn without_labels(commands: &mut Commands) -> Option<Next> {
     while let Some(command) = commands.next() {
         match command {
             Command::Stop => return None,
-            Command::Swap { open, why, reply } => return Some((open, why, reply)),
+            Command::Swap { open, cause, reply } => return Some((open, cause, reply)),
             Command::Label { reply, .. }
             | Command::Undo { reply, .. }
             | Command::Class { reply, .. } => drop(reply.send(Err(none()))),

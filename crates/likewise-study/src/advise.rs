@@ -18,7 +18,7 @@ use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 use serde::Serialize;
 
-pub use self::shown::{Measured, Shown, Told, askable};
+pub use self::shown::{Measured, Shown, Told, askable, graph, taught};
 pub use self::worth::Worth;
 use crate::environment::Environment;
 use crate::estimate::Estimate;

@@ -21,6 +21,8 @@ mod milvus;
 mod pgvector;
 #[cfg(feature = "export")]
 mod qdrant;
+#[cfg(feature = "export")]
+mod recall;
 mod report;
 mod request;
 mod store;

@@ -21,6 +21,7 @@ mod labeled;
 mod plane;
 mod queue;
 mod shown;
+mod since;
 mod why;
 
 use std::collections::{HashMap, HashSet};
@@ -39,6 +40,7 @@ pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
+pub use self::since::{settle, since};
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
 use crate::{Result, run_graph, usage};
@@ -107,28 +109,6 @@ pub struct Live<'g> {
     /// From the confidence of the labels that spread to that of the fit.
     scale: Scale,
     shown: Current,
-}
-
-/// The items of a run with the labels that were given to it live since it was fitted, and how many items
-/// have another label by these. The run may be served meanwhile.
-///
-/// Labels of items that the run has not are left out, and counted in a warning.
-///
-/// Fails where its journal is damaged.
-pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<ItemRow>, usize)> {
-    let entries = journal::entries(run)?;
-    if entries.is_empty() {
-        return Ok((items, 0));
-    }
-    let items = Items::new(items);
-    warn_of_strangers(&entries, &items.by_id, monitor);
-    let (_, labeled) = replayed(&Labeled::of(items.rows())?, &entries, &items.by_id)?;
-    let rows = labeled.rows(items.rows());
-    let given = rows.iter().zip(items.rows());
-    let given = given
-        .filter(|(now, before)| now.label != before.label)
-        .count();
-    Ok((rows, given))
 }
 
 impl<'g> Live<'g> {
@@ -290,6 +270,9 @@ impl<'g> Live<'g> {
     /// Takes the last entry back that was not taken back yet, of `who` if given; `None` where there is
     /// none. The labels are then those of the entries that stand without it, so that items that were labeled
     /// since keep what they were given then.
+    ///
+    /// Fails where a later change of classes would mean something else without it, or two classes would be one, and where
+    /// the journal cannot be written.
     pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
         let Some(last) = self.journal.last(who.as_deref()).cloned() else {
             return Ok(None);
@@ -297,6 +280,7 @@ impl<'g> Live<'g> {
         let others = self.journal.standing();
         let others = others.filter(|entry| entry.sequence != last.sequence);
         let labeled = self.first.after(others, &self.items.by_id);
+        self.check_apart(&last, &labeled)?;
         let before = self.shown.get();
         let back = self.differing(before.labeled(), &labeled);
         let moved: HashSet<&str> = back.iter().map(|change| change.id.as_str()).collect();
@@ -331,6 +315,44 @@ impl<'g> Live<'g> {
         }))
     }
 
+    /// Fails where another change would mean something else without this entry, or two classes would be one: the labels
+    /// are then these.
+    fn check_apart(&self, entry: &Entry, then: &Labeled) -> Result<()> {
+        let by_id = &self.items.by_id;
+        let now = self.first.astray(self.journal.standing(), by_id);
+        let others = (self.journal.standing()).filter(|other| other.sequence != entry.sequence);
+        let astray = self.first.astray(others, by_id);
+        if let Some(new) = astray.into_iter().find(|other| !now.contains(other)) {
+            let (What::AddClass(name)
+            | What::RenameClass { to: name, .. }
+            | What::MergeClass { from: name, .. }) = &new.what
+            else {
+                return Ok(());
+            };
+            let by = new.who.as_ref().map(|who| format!(" by {who}"));
+            return Err(usage(format!(
+                "the class \"{name}\" has been changed since (change {}{}), on top of this: take that back first",
+                new.sequence,
+                by.unwrap_or_default()
+            )));
+        }
+        let own = match entry.what {
+            What::Label => entry
+                .items
+                .iter()
+                .filter_map(|item| self.row(item))
+                .collect(),
+            _ => HashSet::new(),
+        };
+        let shown = self.shown.get();
+        if let Some([a, b, one]) = shown.labeled().made_one(then, &own) {
+            return Err(usage(format!(
+                "\"{a}\" and \"{b}\" would be one class, \"{one}\"; rename or relabel one of them first"
+            )));
+        }
+        Ok(())
+    }
+
     /// The changes that lead from labels to others.
     fn differing(&self, from: &Labeled, to: &Labeled) -> Vec<Change> {
         let differ = |&row: &usize| from.given(row) != to.given(row);
@@ -362,7 +384,9 @@ impl<'g> Live<'g> {
         if from == into {
             return Err(usage(format!("\"{from}\" cannot be merged into itself")));
         }
-        self.shown.get().labeled().meant(Some(&into))?;
+        if self.shown.get().labeled().class(&into).is_none() {
+            return Err(usage(format!("there is no class \"{into}\"; add it first")));
+        }
         let changes = self.of_class(&from, &into)?;
         self.write(who, What::MergeClass { from, into }, changes, &[])
     }

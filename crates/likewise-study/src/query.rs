@@ -13,7 +13,7 @@ use likewise_nn::net::Deep;
 use ndarray::{Array2, ArrayView2};
 use serde::Serialize;
 
-pub use self::before::{Before, Space};
+pub use self::before::{Before, Space, whitened};
 
 use crate::environment::Environment;
 use crate::estimate::Estimate;

@@ -2,8 +2,8 @@
 
 use std::io::Write;
 
-use likewise::Monitor;
 use likewise::advise::curve::Measure;
+use likewise::{Graph, Monitor};
 
 use super::Failed;
 use super::sets::{self, Set};
@@ -44,7 +44,7 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
         "# What more labels are worth: said and true\n\n\
          Written by `cargo run --release -p likewise-cli --no-default-features --example advise curve {draws}`. Labels at random, or as \
          many of each class; what the curve says of the share of right beliefs, from the labels at hand alone, beside the share of \
-         all other items, by the centred features. Means over {draws} draws; *inside* counts draws whose interval of 95 % held \
+         all other items, by the graph of the whitened features as in a run. Means over {draws} draws; *inside* counts draws whose interval of 95 % held \
          the truth. Two steps from as many labels are of one curve, whose share is counted once. *Few* marks fewer than three \
          labels a class, of which the curve itself says that more of them are likely worth more. On the development \
          sets, with labels at random, how the interval is made was chosen."
@@ -91,6 +91,7 @@ fn of_set(
     held: &mut [Held; 2],
 ) -> Result<(), Failed> {
     let classes = set.truth.n_classes();
+    let graph = set.start()?;
     let steps = match drawn {
         Drawn::AtRandom => STEPS,
         Drawn::ByClass => A_CLASS.map(|(now, then)| (now * classes, then * classes)),
@@ -101,7 +102,7 @@ fn of_set(
             continue;
         }
         let few = usize::from(now < 3 * classes);
-        let Some(row) = of_step(set, drawn, (now, then), draws)? else {
+        let Some(row) = of_step((set, &graph), drawn, (now, then), draws)? else {
             continue;
         };
         let [share, before, more, gain] = row.sums.map(|sum| sum / row.measured as f64);
@@ -127,7 +128,7 @@ fn of_set(
 }
 
 fn of_step(
-    set: &Set,
+    (set, graph): (&Set, &Graph),
     drawn: Drawn,
     (now, then): (usize, usize),
     draws: u64,
@@ -145,13 +146,13 @@ fn of_step(
         };
         let measure = Measure::new().seed(draw);
         let labels = set.labels(&states[0]);
-        let Some(curve) = measure.measure(&set.graph, &labels, &Monitor::silent())? else {
+        let Some(curve) = measure.measure(graph, &labels, &Monitor::silent())? else {
             continue;
         };
         let mut open = vec![true; set.truth.len()];
         states[1].iter().for_each(|&item| open[item] = false);
-        let before = set.right(&states[0], &open)?;
-        let gain = set.right(&states[1], &open)? - before;
+        let before = set.right_on(graph, &states[0], &open)?;
+        let gain = set.right_on(graph, &states[1], &open)? - before;
         let (share, more) = (curve.at(now), curve.gain(now, then));
         let values = [share.value, before, more.value, gain];
         (row.sums.iter_mut().zip(values)).for_each(|(sum, value)| *sum += value);

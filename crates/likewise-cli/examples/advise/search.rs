@@ -6,8 +6,6 @@ use likewise::Monitor;
 use likewise::advise::next::Strategy;
 use likewise::eval::bootstrap::t_interval;
 use likewise::eval::ranking::{self, Measure};
-use likewise_study::Recipe;
-use likewise_study::study::{Plan, Protocol, SplitKind};
 
 use super::Failed;
 use super::sets::{self, MOST, Set};
@@ -73,23 +71,13 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
 
 /// R@1 and MAP@R of the tested items among all others.
 fn measure(set: &Set, labeled: &[usize], tested: &[bool], draw: u64) -> Result<[f64; 2], Failed> {
-    let collection = set.collection(labeled)?;
-    let recipe = Recipe::mild_probabilities().fitting(collection.len());
-    let protocol = Protocol {
-        split: SplitKind::Folds,
-        seed: draw,
-        nmi: false,
-        ..Protocol::default()
-    };
-    let device = likewise_nn::device("cpu")?;
-    let plan = Plan::of(&collection, set.features.view(), &recipe, &protocol, device);
-    let learned = plan.learn(&Monitor::silent())?;
+    let embedding = set.learned(&set.labels(labeled), draw)?;
     let of = |wanted: bool| {
         let items = (0..tested.len()).filter(|&i| tested[i] == wanted);
         items.collect::<Vec<usize>>()
     };
     let (queries, gallery) = (of(true), of(false));
-    let asked = ranking::Protocol::new(learned.embeddings.view(), &set.truth, &queries, &gallery);
+    let asked = ranking::Protocol::new(embedding.view(), &set.truth, &queries, &gallery);
     let ranking = ranking::evaluate(&asked, &[1], &Monitor::silent())?;
     let mean = |measure| ranking.mean(measure).unwrap_or(f64::NAN);
     Ok([mean(Measure::Recall(1)), mean(Measure::MapAtR)])

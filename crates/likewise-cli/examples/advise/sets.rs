@@ -2,10 +2,13 @@
 
 use likewise::advise::next::{Ask, Pool, Strategy};
 use likewise::advise::shares::shares;
+use likewise::distance::Metric;
 use likewise::graph::KnnGraph;
 use likewise::linear::even;
 use likewise::{Collection, Graph, Labels, Monitor, View, matrix, seed};
 use likewise_io::ReadOptions;
+use likewise_study::study::{Plan, Protocol, SplitKind};
+use likewise_study::{Recipe, advise, query};
 use ndarray::{Array2, ArrayView1, ArrayView2};
 use rand::seq::SliceRandom;
 
@@ -190,9 +193,43 @@ impl Set {
         self.truth.masked(|item| shown[item])
     }
 
-    /// The share of beliefs that are right, of these items.
+    /// The graph of the whitened features, by which a run says what its labels are worth.
+    pub(crate) fn start(&self) -> Result<Graph, Failed> {
+        let rows = query::whitened(&self.features, &[])?;
+        let silent = Monitor::silent();
+        Ok(advise::graph(rows.view(), Metric::Cosine, 0, &silent)?)
+    }
+
+    /// The embedding of a fit by the recipe `mild-probabilities` that sees these labels.
+    pub(crate) fn learned(&self, labels: &Labels, draw: u64) -> Result<Array2<f32>, Failed> {
+        let mut collection = self.collection(&[])?;
+        collection.labels = Some(labels.clone());
+        let recipe = Recipe::mild_probabilities().fitting(collection.len());
+        let protocol = Protocol {
+            split: SplitKind::Folds,
+            seed: draw,
+            nmi: false,
+            ..Protocol::default()
+        };
+        let device = likewise_nn::device("cpu")?;
+        let features = self.features.view();
+        let plan = Plan::of(&collection, features, &recipe, &protocol, device);
+        Ok(plan.learn(&Monitor::silent())?.embeddings)
+    }
+
+    /// The share of beliefs that are right, of these items, by the centred features.
     pub(crate) fn right(&self, labeled: &[usize], of: &[bool]) -> Result<f64, Failed> {
-        let shares = shares(&self.graph, &self.labels(labeled), &Monitor::silent())?;
+        self.right_on(&self.graph, labeled, of)
+    }
+
+    /// The same by a graph.
+    pub(crate) fn right_on(
+        &self,
+        graph: &Graph,
+        labeled: &[usize],
+        of: &[bool],
+    ) -> Result<f64, Failed> {
+        let shares = shares(graph, &self.labels(labeled), &Monitor::silent())?;
         let (mut right, mut all) = (0, 0);
         for (item, row) in shares
             .rows()

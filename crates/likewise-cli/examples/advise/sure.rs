@@ -6,7 +6,7 @@ use likewise::advise::curve::Measure;
 use likewise::advise::shares::shares;
 use likewise::advise::temperature::Temperature;
 use likewise::eval::calibration::Calibration;
-use likewise::{Labels, Monitor};
+use likewise::{Graph, Labels, Monitor};
 use ndarray::ArrayView1;
 
 use super::Failed;
@@ -33,7 +33,7 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
          the beliefs of all other items are said to be sure by, fitted on the labels at hand alone, each kept back in turn, beside \
          the share of them that is right. *By the share* is what spreads from the labels, as it is. *Error* is the expected error \
          of calibration in ten bins. *Very* are those that are said to be sure by {VERY} or more. Means over {draws} draws, by the \
-         centred features; sets of more than {MOST} items are thinned evenly. A set is left out where the labels would be half \
+         graph of the whitened features as in a run; sets of more than {MOST} items are thinned evenly. A set is left out where the labels would be half \
          of it.\n\n\
          | set | labels | right | said | by the share | error | by the share | very | right of these |\n\
          |---|---|---|---|---|---|---|---|---|"
@@ -41,6 +41,7 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
     let (mut rows, mut near, mut better, mut very, mut very_right) = (0, 0, 0, 0, 0);
     let mut errors = [0.0; 2];
     for set in sets::all()? {
+        let graph = set.start()?;
         for count in LABELED {
             if 2 * count > set.truth.len() {
                 continue;
@@ -48,7 +49,7 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
             let (mut sums, mut measured) = ([0.0; 6], 0);
             let (mut sure, mut sure_right) = (0, 0);
             for draw in 0..draws {
-                let Some(beliefs) = of_draw(&set, count, draw)? else {
+                let Some(beliefs) = of_draw(&set, &graph, count, draw)? else {
                     continue;
                 };
                 measured += 1;
@@ -97,19 +98,24 @@ pub(crate) fn write(out: &mut impl Write, draws: u64) -> Result<(), Failed> {
 }
 
 /// The beliefs of the items without a label; `None` where the labels are too few to say how sure they are.
-fn of_draw(set: &Set, count: usize, draw: u64) -> Result<Option<Vec<Belief>>, Failed> {
+fn of_draw(
+    set: &Set,
+    graph: &Graph,
+    count: usize,
+    draw: u64,
+) -> Result<Option<Vec<Belief>>, Failed> {
     let silent = Monitor::silent();
     let nobody = vec![false; set.truth.len()];
     let labeled = set.labeled(None, &nobody, &[count], draw)?.remove(0);
     let labels = set.labels(&labeled);
     let measure = Measure::new().seed(draw);
-    let Some(curve) = measure.measure(&set.graph, &labels, &silent)? else {
+    let Some(curve) = measure.measure(graph, &labels, &silent)? else {
         return Ok(None);
     };
     let Some(temperature) = Temperature::fit(&curve.held_out)? else {
         return Ok(None);
     };
-    let shares = shares(&set.graph, &labels, &silent)?;
+    let shares = shares(graph, &labels, &silent)?;
     let open = (0..labels.len()).filter(|&item| labels[item].class().is_none());
     let believed =
         open.filter_map(|item| of_item(shares.row(item), item, &set.truth, &temperature));

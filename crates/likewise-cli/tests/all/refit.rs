@@ -210,6 +210,55 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
 }
 
 #[test]
+fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
+    let scene = Scene::new();
+    few(&scene);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    let run = scene.path("run");
+    let change = |id: &str, new: &str| Change {
+        id: id.into(),
+        old: None,
+        new: Some(new.into()),
+    };
+    let mut journal = Journal::open(&run).unwrap().0;
+    let given = vec![change("d6", "7"), change("d12", "7")];
+    journal.append(None, What::Label, given).unwrap();
+    let given = vec![change("d18", "7")];
+    journal.append(None, What::Label, given).unwrap();
+    journal.append(None, What::Undo(2), vec![]).unwrap();
+    drop(journal);
+    scene.text("fix.csv", "id,label\nd6,3\nd18,5\n");
+    let line = ["fit", "run", "--add-labels", "fix.csv"];
+    let output = program::likewise(scene.at(), &line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    assert!(
+        said.contains("2 of the labels differ from what the journal of its page says, and win"),
+        "{said}"
+    );
+    let label = |id: &str| {
+        let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
+        let silent = likewise::Monitor::silent();
+        let (items, given) = likewise_study::live::since(&run, items, &silent).unwrap();
+        assert_eq!(given, 0);
+        let item = items.into_iter().find(|item| item.id == id).unwrap();
+        item.label.unwrap()
+    };
+    let labels = || ["d6", "d12", "d18"].map(label);
+    assert_eq!(labels(), ["3", "7", "5"]);
+    let entries = likewise_study::journal::entries(&run).unwrap();
+    assert_eq!(entries.len(), 4);
+    assert_eq!(entries[3].who.as_deref(), Some("fix.csv"));
+    // Nothing is new then.
+    let output = program::likewise(scene.at(), &line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the run stays as it is"), "{said}");
+    scene.text("more.csv", "id,label\nd30,5\n");
+    scene.good("fit run --add-labels more.csv -q");
+    assert_eq!(labels(), ["3", "7", "5"]);
+}
+
+#[test]
 fn a_recipe_that_was_chosen_is_kept() {
     let scene = Scene::new();
     let x = few(&scene);

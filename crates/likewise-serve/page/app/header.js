@@ -64,6 +64,10 @@ export function notices() {
     const did = { label: `labeled ${items}`, undo: 'took back a label', class: 'changed the classes' }[what.what] ?? 'changed something';
     toast(`${what.who ?? 'Somebody'} ${did}. ${changedWords(what.changed)}`);
   });
+  when('model', (what) => {
+    if (what.why !== 'restore' || !what.who || what.who === who()) return;
+    toast(`${what.who} brought model ${what.model} back. Labels stay as they are.`);
+  });
   when('labels', (what) => {
     if (what.what !== 'label') return;
     const items = what.ids.length === 1 ? what.ids[0] : `${whole(what.ids.length)} items`;
@@ -77,23 +81,24 @@ function refitNotice() {
   const words = element('span');
   const bar = element('progress', { max: 1, 'aria-label': 'Refit' });
   const cancel = button('Cancel', async () => {
-    try { await ask('refit/cancel', { body: {} }); store.refit = await ask('refit'); tell('refit', store.refit); } catch (error) { toast(error.message, { bad: true }); }
+    try { await ask('refit/cancel', { body: { who: who() } }); store.refit = await ask('refit'); tell('refit', store.refit); } catch (error) { toast(error.message, { bad: true }); }
   });
   const close = element('button', { type: 'button', class: 'bare', 'aria-label': 'Close', onclick: () => { made.hidden = true; } }, icon('close'));
   const made = element('div', { class: 'notice', hidden: true }, words, bar, cancel, close);
   let was = null;
   const show = (now) => {
     const running = now.state === 'running';
+    const by = now.who && now.who !== who() ? ` by ${now.who}` : '';
     made.hidden = now.state === 'idle' || (!running && was !== 'running');
     made.classList.toggle('bad', now.state === 'failed');
     bar.hidden = cancel.hidden = !running;
     close.hidden = running;
     if (running && now.total) bar.value = now.done / now.total; else bar.removeAttribute('value');
     words.textContent = {
-      running: `Learning model ${now.number} from the labels: ${now.stage ?? 'starting'}`,
+      running: `Learning model ${now.number} from the labels${by && `, begun${by}`}: ${now.stage ?? 'starting'}`,
       done: `Model ${now.number} has learned from your labels and answers from now on.`,
       failed: `The refit failed: ${now.error ?? 'no reason given'} ${now.hint ?? ''}`,
-      cancelled: 'The refit was cancelled. The model is as it was.',
+      cancelled: `The refit was cancelled${by}. The model is as it was.`,
     }[now.state] ?? '';
     if (was !== now.state) say(words.textContent);
     was = made.hidden ? was : now.state;

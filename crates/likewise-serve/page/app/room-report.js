@@ -2,6 +2,7 @@
 
 import { ask } from './ask.js';
 import { noRefitWords, startRefit } from './header.js';
+import { who } from './labels.js';
 import { button, element, fill, icon } from './element.js';
 import { store, when, whole } from './store.js';
 import { toast } from './words.js';
@@ -55,7 +56,7 @@ export function report() {
 
   async function restore(number) {
     try {
-      const now = await ask(`models/${number}/restore`, { body: {} });
+      const now = await ask(`models/${number}/restore`, { body: { who: who() } });
       list(now);
       toast(`Model ${number} answers again. Labels stay as they are. ${now.unseen_labels ? unseenWords(now.unseen_labels) : ''}`);
     } catch (error) {

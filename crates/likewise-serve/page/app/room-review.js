@@ -17,7 +17,7 @@ import { worth } from './worth.js';
 const KINDS = [
   ['informative', 'Most telling', 'Items whose label would say most about others.'],
   ['uncertain', 'Uncertain', 'Items without a label whose belief is least sure.'],
-  ['conflicting', 'Conflicting', 'Labels that are not what the item is believed to be.'],
+  ['conflicting', 'Conflicting', 'Labels that are not what the items around are believed to be.'],
   ['suspect', 'Suspects', 'Labels that the other labels contradict: likely mistakes.'],
   ['outside', 'Outside', 'Items that are likely none of the classes.'],
   ['duplicate', 'Duplicates', 'Items that stand more than once.'],

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use likewise::Label;
 use likewise::advise::next::Strategy;
 use likewise::advise::threshold::Threshold;
 use likewise_study::advise::{Told, Worth};
@@ -41,6 +40,7 @@ pub(crate) struct Advice {
     /// How they were chosen.
     method: &'static str,
     sequence: u64,
+    /// Labels that it goes by: none that is tested on.
     labeled: usize,
     /// Items without a label that may be asked for.
     unlabeled: usize,
@@ -84,8 +84,7 @@ pub(crate) async fn advise(
         let (sequence, queued) = found(app, open, Kind::Informative)?;
         let counted = open.look(|shown| {
             let labels = shown.labeled().labels();
-            let labeled = labels.iter().filter(|&&label| label != Label::Unknown);
-            (labeled.count(), one.open(labels).count())
+            (one.labeled(labels), one.open(labels).count())
         });
         let (labeled, unlabeled) = counted.ok_or_else(not_yet)?;
         Ok(Advice {

@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use utoipa::ToSchema;
 
 use crate::app::App;
+use crate::command::Cause;
 use crate::extract::{Body, Named, checked};
 use crate::problem::{Answered, Problem};
 use crate::refit;
@@ -41,8 +42,8 @@ pub(crate) async fn refit(
     State(app): State<Arc<App>>,
     Body(Please { who }): Body<Please>,
 ) -> Answered<(StatusCode, Json<refits::State>)> {
-    checked(who)?;
-    let begun = tokio::task::spawn_blocking(move || refit::begin(&app)).await;
+    let who = checked(who)?;
+    let begun = tokio::task::spawn_blocking(move || refit::begin(&app, who)).await;
     let state = begun.map_err(|_| Problem::internal("the refit could not begin"))??;
     Ok((StatusCode::ACCEPTED, Json(state)))
 }
@@ -53,8 +54,8 @@ pub(crate) async fn cancel(
     State(app): State<Arc<App>>,
     Body(Please { who }): Body<Please>,
 ) -> Answered<Json<refits::State>> {
-    checked(who)?;
-    if !app.refits.cancel() {
+    let who = checked(who)?;
+    if !app.refits.cancel(who) {
         return Err(Problem::conflict("no refit runs"));
     }
     Ok(Json(app.refits.state()))
@@ -195,7 +196,7 @@ pub(crate) async fn restore(
     Named(number): Named<u32>,
     Body(Please { who }): Body<Please>,
 ) -> Answered<Json<AllModels>> {
-    checked(who)?;
+    let who = checked(who)?;
     let work = move |app: &App, open: &crate::open::Open| {
         let Ok(_changing) = app.changing.try_lock() else {
             return Err(Problem::conflict(
@@ -210,7 +211,11 @@ pub(crate) async fn restore(
             {
                 return Err(Problem::missing(format!("there is no model {number}")));
             }
-            refit::put(app, number, "restore")?;
+            let cause = Cause {
+                why: "restore",
+                who,
+            };
+            refit::put(app, number, cause)?;
         }
         all(app)
     };

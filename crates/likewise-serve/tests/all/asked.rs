@@ -323,6 +323,37 @@ fn a_threshold_is_told_by_labels_that_nothing_was_learned_from() {
 }
 
 #[test]
+fn what_to_label_next_goes_by_no_label_that_is_tested_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let mut some = digits();
+    let word = |i: usize| {
+        if i.is_multiple_of(2) {
+            truth(i)
+        } else {
+            String::new()
+        }
+    };
+    some.labels = Some(Labels::parse((0..ITEMS).map(word)));
+    let asked = Asked {
+        split: Some(SplitKind::Item),
+        ..Asked::default()
+    };
+    fit_as(&some, asked, &run, &Monitor::silent()).unwrap();
+    let server = Server::of(&run);
+    let asked = get(server.at, "/advise?budget=20").good();
+    let own = advised(&run, 20, 0.9);
+    // A third of the hundred is tested on.
+    assert_eq!(asked["labeled"], own["labels"]);
+    assert!(own["labels"].as_u64().unwrap() < 80, "{}", own["labels"]);
+    let ids = |items: &Value| -> Vec<Value> {
+        let items = items.as_array().unwrap().iter();
+        items.map(|item| item["id"].clone()).collect()
+    };
+    assert_eq!(ids(&asked["items"]), ids(&own["next"]));
+}
+
+#[test]
 fn a_label_that_is_wrong_is_suspected() {
     let (_run, server) = served();
     // An item that is sure to be a 3 is called a 5.

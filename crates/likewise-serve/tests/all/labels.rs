@@ -486,6 +486,81 @@ fn a_class_that_is_in_use_stays_when_its_adding_is_taken_back_and_that_is_said()
 }
 
 #[test]
+fn nothing_is_taken_back_that_would_make_two_classes_one() {
+    let (_run, server) = served();
+    let at = server.at;
+    let state = || get(at, "/classes").good()["classes"].clone();
+    let change = |body: Value| post(at, "/classes", &body).good();
+    let undo = |who: &str| post(at, "/undo", &json!({ "who": who }));
+    let before = state();
+    // The name of a class that was merged away goes to another one.
+    change(json!({"merge": {"from": "3", "into": "8"}, "who": "ann"}));
+    change(json!({"rename": {"from": "5", "to": "3"}, "who": "bob"}));
+    let merged = state();
+    let said = undo("ann").bad(400);
+    assert!(
+        said.contains("\"3\" has been changed since (change 2 by bob)"),
+        "{said}"
+    );
+    assert_eq!(state(), merged);
+    undo("bob").good();
+    undo("ann").good();
+    let names = |classes: &Value| -> Vec<(Value, Value)> {
+        let classes = classes.as_array().unwrap().iter();
+        classes
+            .map(|class| (class["name"].clone(), class["labeled"].clone()))
+            .collect()
+    };
+    let sorted = |classes: &Value| {
+        let mut all: Vec<String> = names(classes)
+            .iter()
+            .map(|one| format!("{one:?}"))
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(sorted(&state()), sorted(&before));
+    // The same for a class that was added under a name that another one had.
+    change(json!({"rename": {"from": "3", "to": "three"}, "who": "ann"}));
+    change(json!({"add": "3", "who": "bob"}));
+    post(
+        at,
+        "/label",
+        &json!({"id": "d13", "label": "3", "who": "bob"}),
+    )
+    .good();
+    let said = undo("ann").bad(400);
+    assert!(said.contains("by bob"), "{said}");
+    assert_eq!(item(at, "d13")["label"], "3");
+    undo("bob").good();
+    // A class that goes on by a label alone is another one all the same.
+    post(
+        at,
+        "/label",
+        &json!({"id": "d17", "label": "3", "who": "cid"}),
+    )
+    .good();
+    assert_eq!(undo("bob").good()["class_kept"], "3");
+    let said = undo("ann").bad(400);
+    assert!(said.contains("would be one class, \"3\""), "{said}");
+    undo("cid").good();
+    undo("ann").good();
+    assert_eq!(sorted(&state()), sorted(&before));
+    // What somebody did to a class later is not voided in silence.
+    change(json!({"rename": {"from": "3", "to": "three"}, "who": "ann"}));
+    change(json!({"merge": {"from": "three", "into": "8"}, "who": "bob"}));
+    let said = undo("ann").bad(400);
+    assert!(said.contains("by bob), on top of this"), "{said}");
+    undo("bob").good();
+    undo("ann").good();
+    assert_eq!(sorted(&state()), sorted(&before));
+    // "outside" is no class.
+    let merge = json!({"merge": {"from": "3", "into": "outside"}});
+    let said = post(at, "/classes", &merge).bad(400);
+    assert!(said.contains("no class \"outside\""), "{said}");
+}
+
+#[test]
 fn a_label_that_would_stand_in_no_run_is_not_acknowledged() {
     let (run, server) = served();
     label(server.at, "d13", &json!("3"));

@@ -118,7 +118,7 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
             })
         })
         .collect();
-    let state = post(at, "/refit", &json!({}));
+    let state = post(at, "/refit", &json!({"who": "ann"}));
     assert_eq!(
         (state.status, state.json()["number"].as_u64()),
         (202, Some(2))
@@ -128,8 +128,8 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     post(at, "/label", &json!({"id": "d90", "label": truth(90)})).good();
     let state = over(&mut events);
     assert_eq!(
-        (&state["state"], &state["sequence"]),
-        (&json!("done"), &json!(20)),
+        (&state["state"], &state["sequence"], &state["who"]),
+        (&json!("done"), &json!(20), &json!("ann")),
         "{state}"
     );
     ended.store(true, Ordering::Relaxed);
@@ -164,8 +164,10 @@ fn a_refit_takes_the_place_of_the_run_without_losing_a_request() {
     let shown = &models["models"][0]["metrics"];
     assert_eq!(shown["map_at_r"], measured["map_at_r"]);
     assert_eq!(shown["recall@1"], measured["recall"]["1"]);
-    let restored = post(at, "/models/1/restore", &json!({})).good();
+    let restored = post(at, "/models/1/restore", &json!({"who": "bob"})).good();
     assert_eq!(restored["current"], json!(1));
+    let told = json!({"model": 1, "why": "restore", "who": "bob"});
+    assert_eq!(events.next("model"), told);
     assert_eq!(post(at, "/embed", &json!({"id": "d5"})).good(), before);
     assert_eq!(get(at, "/items/d90").good()["label"], truth(90));
     open(run.path()).check().unwrap();
@@ -383,8 +385,12 @@ fn a_refit_is_cancelled_and_leaves_nothing() {
         (&json!("running"), &json!(1000))
     );
     post(server.at, "/models/1/restore", &json!({})).bad(409);
-    post(server.at, "/refit/cancel", &json!({})).good();
-    assert_eq!(over(&mut events)["state"], "cancelled");
+    post(server.at, "/refit/cancel", &json!({"who": "bob"})).good();
+    let state = over(&mut events);
+    assert_eq!(
+        (&state["state"], &state["who"]),
+        (&json!("cancelled"), &json!("bob"))
+    );
     for left in ["models/2", "models/.2.begun", "models/2.labels.csv"] {
         assert!(!run.path().join(left).exists(), "{left}");
     }
@@ -484,7 +490,8 @@ fn a_run_that_another_program_changes_is_opened_anew() {
     assert_eq!(models.keep().unwrap(), 1);
     std::fs::rename(new.path().join("run"), models.folder(2)).unwrap();
     models.restore(2).unwrap();
-    assert_eq!(events.next("model"), json!({"model": 2, "why": "changed"}));
+    let told = json!({"model": 2, "why": "changed", "who": null});
+    assert_eq!(events.next("model"), told);
     assert_eq!(get(server.at, "/items/d8").good()["label"], json!(null));
     assert_eq!(get(server.at, "/items/d1").good()["label"], "3");
 }

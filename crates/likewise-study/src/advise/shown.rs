@@ -5,7 +5,7 @@ use likewise::advise::shares::shares;
 use likewise::advise::temperature::Temperature;
 use likewise::advise::threshold::{Finder, Threshold};
 use likewise::distance::Metric;
-use likewise::{Embedding, ErrorKind, Labels, Monitor, Part, Similarity, matrix};
+use likewise::{Embedding, ErrorKind, Graph, Labels, Monitor, Part, Similarity, matrix};
 use likewise_io::items::ItemRow;
 use ndarray::{Array2, ArrayView2};
 
@@ -58,8 +58,7 @@ impl Shown {
         let seen = if hides {
             seen(run, items)?
         } else {
-            let of = |item: &ItemRow| protocol.refits() || !tested(item);
-            items.iter().map(of).collect()
+            taught(items, &protocol)
         };
         let labels = all.masked(|item| seen[item]);
         let askable = askable(items, record.added, &protocol);
@@ -131,7 +130,7 @@ impl Shown {
         monitor: &Monitor,
     ) -> Result<Told<Measured>> {
         let measure = || -> Result<Option<Measured>> {
-            let graph = run_graph::of_rows(start()?.view(), Metric::Cosine, seed, monitor)?;
+            let graph = graph(start()?.view(), Metric::Cosine, seed, monitor)?;
             let repeats = if graph.n() > FIVE_TIMES { 2 } else { 5 };
             let measure = Measure::new().repeats(repeats).seed(seed);
             let Some(curve) = measure.measure(&graph, &self.labels, monitor)? else {
@@ -187,6 +186,13 @@ impl Shown {
     }
 }
 
+/// The graph that advice goes by, of rows (n x d) that compare by a metric: 15 neighbours a row.
+///
+/// Fails on NaN, and when cancelled. Up to 100,000 rows the neighbours are exact.
+pub fn graph(rows: ArrayView2<f32>, metric: Metric, seed: u64, monitor: &Monitor) -> Result<Graph> {
+    run_graph::of_rows(rows, metric, seed, monitor)
+}
+
 /// Whether an item is there to be tested on.
 fn tested(item: &ItemRow) -> bool {
     matches!(item.split, Some(Part::Query | Part::Gallery | Part::Test))
@@ -200,6 +206,13 @@ pub fn askable(items: &[ItemRow], added: usize, protocol: &Protocol) -> Vec<bool
     let each = items.iter().enumerate();
     each.map(|(row, item)| row < fitted && !(kept && tested(item)))
         .collect()
+}
+
+/// Which labels of a run the advice may go by, as far as its split says: none that are tested on. Where a fit hid labels,
+/// its draws say it instead.
+pub fn taught(items: &[ItemRow], protocol: &Protocol) -> Vec<bool> {
+    let all = protocol.labels_per_class.is_some() || protocol.refits();
+    items.iter().map(|item| all || !tested(item)).collect()
 }
 
 /// Whether the fit of the first draw saw the label of each item.

@@ -2,19 +2,23 @@
 //!
 //! A point's number is the UUID (version 5, namespace OID) of its item's id, so that an item that is
 //! sent again takes its own place, and no item comes twice. Points know the run that they are of:
-//! those that are there already are counted, and the export goes on behind them.
+//! those that are there already are counted, and the export goes on behind them. The server builds its
+//! index by itself once it has enough points, and is asked for its recall when that is done.
 
 mod server;
 
 use std::ops::Range;
+use std::time::Duration;
 
+use likewise::Monitor;
 use likewise::error::Hint;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::server::Server;
-use super::contents::{Compared, Contents};
-use super::report::{Report, lines};
+use super::contents::{Compared, Contents, Vectors};
+use super::recall;
+use super::report::{Recall, Report, lines};
 use super::store::Store;
 use crate::environment::Environment;
 use crate::{Result, failed, usage};
@@ -23,6 +27,8 @@ use crate::{Result, failed, usage};
 const BLOCK: usize = 1 << 18;
 /// Most points that go at a time.
 const MOST: usize = 1000;
+/// How long the server is left to its index between two looks.
+const PAUSE: Duration = Duration::from_millis(500);
 
 /// Writes the contents, and counts.
 pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Result<Report> {
@@ -61,6 +67,8 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         ))
         .hint(Hint::Overwrite));
     }
+    collection.wait(at.monitor)?;
+    let recall = collection.recall(contents, store.seed, at.monitor)?;
     Ok(Report {
         target: "qdrant",
         to: format!("{}, collection {}", server.place(), store.table),
@@ -69,7 +77,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         counted: Some(all),
         dimensions: contents.vectors.dimensions(),
         compared: contents.compared.name(),
-        recall: None,
+        recall: Some(recall),
         usage: lines(&format!(
             "POST {}/collections/{}/points/query\n\
              {{\"query\": VECTOR, \"limit\": 10, \"with_payload\": true}}",
@@ -160,11 +168,51 @@ impl Collection<'_> {
         let path = format!("{}/points/count", self.path);
         let answer = self.server.post(&path, &asked)?;
         let count = answer["result"]["count"].as_u64();
-        count.map(|count| count as usize).ok_or_else(|| {
-            failed(format!(
-                "{}: does not answer as Qdrant does",
-                self.server.place()
-            ))
+        count
+            .map(|count| count as usize)
+            .ok_or_else(|| self.server.strange())
+    }
+
+    /// Waits until the server has built its index.
+    fn wait(&self, monitor: &Monitor) -> Result<()> {
+        monitor.start("index", None);
+        loop {
+            let there = self.server.get(&self.path)?;
+            let status = there
+                .as_ref()
+                .and_then(|there| there["result"]["status"].as_str());
+            match status {
+                Some("yellow") => std::thread::sleep(PAUSE),
+                Some("red") => {
+                    let place = self.server.place();
+                    return Err(failed(format!(
+                        "{place}: Qdrant could not build the index of the collection {}; its log says why",
+                        self.name
+                    )));
+                }
+                Some(_) => break,
+                None => return Err(self.server.strange()),
+            }
+            monitor.check()?;
+        }
+        monitor.end();
+        Ok(())
+    }
+
+    /// How often it finds what comparing with every item finds, asked as anybody asks it.
+    fn recall(&self, contents: &Contents, seed: u64, monitor: &Monitor) -> Result<Recall> {
+        let path = format!("{}/points/query", self.path);
+        recall::measure(contents, seed, monitor, |item, k| {
+            let query = match &contents.vectors {
+                Vectors::Rows(_) => contents.asking(&[item])?,
+                Vectors::Codes(_) => contents.numbers(item..item + 1),
+            };
+            let asked = json!({"query": query.row(0).to_vec(), "limit": k, "with_payload": ["id"]});
+            let answer = self.server.post(&path, &asked)?;
+            let points = answer["result"]["points"].as_array();
+            let points = points.ok_or_else(|| self.server.strange())?;
+            let id = |point: &Value| point["payload"]["id"].as_str().map(str::to_owned);
+            Ok(points.iter().filter_map(id).collect())
         })
     }
 }

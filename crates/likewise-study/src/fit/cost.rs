@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use likewise::learn::{Closed, Fit as _, Size};
+use likewise_nn::train::MetricConfig;
 
 use super::asked::{Asked, DRAWS};
 use crate::estimate::Estimate;
@@ -132,7 +133,20 @@ fn choosing_a_start(recipe: &Recipe, known: f64, d: f64) -> f64 {
 fn learned_in(recipe: &Recipe, of: &Size) -> f64 {
     match &recipe.learner {
         Learner::Closed(learner) => learner.memory(of),
-        Learner::Gradient(_) | Learner::Cross(_) => 0.0,
+        Learner::Gradient(gradient) => (gradient.metric.as_ref())
+            .map_or(0.0, |metric| metric.learner.memory(&behind(metric, of))),
+        Learner::Cross(_) => 0.0,
+    }
+}
+
+/// What a metric behind the embedding is made of: the labeled items and a part of the others, within the embedding.
+fn behind(metric: &MetricConfig, of: &Size) -> Size {
+    let others = (of.items - of.labeled).max(0.0);
+    Size {
+        items: of.labeled + others.min(metric.partition as f64),
+        views: 1.0,
+        columns: of.directions,
+        ..*of
     }
 }
 
@@ -147,7 +161,10 @@ fn learning(recipe: &Recipe, of: &Size) -> f64 {
                 steps => steps as f64,
             });
             // Six products of hidden x rank a row and step, at a fifth of the speed of large ones.
-            batches * 30.0 * train.batch as f64 * rank * 256.0
+            let made = gradient.metric.as_ref().map_or(0.0, |metric| {
+                metric.learner.operations(&behind(metric, of)) / metric.every as f64
+            });
+            batches * 30.0 * train.batch as f64 * rank * 256.0 + made
         }
         Learner::Closed(learner) => learner.operations(of),
         // Similarities to the anchors, and some hundred products with 64 bits.
@@ -250,6 +267,25 @@ mod tests {
         for recipe in ["omks", "multi-kernel"] {
             assert!(more(recipe) > 3.0 * squares, "{recipe}: {}", more(recipe));
         }
+        // A metric behind an embedding is made of the labeled items and a part of the others, now and then.
+        let deep = |partition: usize, every: usize| {
+            let text = format!(
+                "base = 'deep-seraph'\nlearner.metric = {{ partition = {partition}, every = {every} }}"
+            );
+            let recipe = Recipe::from_toml(&text).unwrap();
+            let labeled = Labeled {
+                classes: 26,
+                known: 260,
+            };
+            estimate(&letters, &recipe, &asked, Some(labeled)).flops()
+        };
+        assert!(
+            deep(9000, 10) > 1.5 * deep(10, 10),
+            "{} {}",
+            deep(9000, 10),
+            deep(10, 10)
+        );
+        assert!(deep(9000, 1) > 1.5 * deep(9000, 10));
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::run_folder::{
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
-use crate::{Result, no_json, usage};
+use crate::{Result, live, no_json, usage};
 
 /// A fit as it is asked for.
 #[derive(Debug, Clone, Default)]
@@ -220,13 +220,43 @@ impl Request {
             if !job.is_done(run, view)? {
                 return Err(of_other_data(out));
             }
-            return Ok(Outcome::Found(Box::new(run.metrics()?)));
+            let results = run.metrics()?;
+            drop(work);
+            self.settle(out, at);
+            return Ok(Outcome::Found(Box::new(results)));
         }
         let photos = source.photos();
         let thumbnails = photos.as_ref().map(Thumbnails::Photos);
         let thumbnails = thumbnails.or_else(|| pictures(view));
         let (study, card) = job.run(&collection, view, work, thumbnails, None, at)?;
+        self.settle(out, at);
         Ok(Outcome::Made(Box::new(study.results), card))
+    }
+
+    /// Labels that were added win over older ones that were given on the page of the run that this one replaced, whose
+    /// journal stays. The run is there; what cannot be noted is said.
+    fn settle(&self, out: &Path, at: &Environment) {
+        if self.again.is_none() || self.add_labels.is_empty() || !self.rights.renew {
+            return;
+        }
+        let names = self.add_labels.iter().map(|file| {
+            let name = file.file_name().unwrap_or(file.as_os_str());
+            name.to_string_lossy().into_owned()
+        });
+        let who = names.collect::<Vec<_>>().join(", ");
+        let settled = RunFolder::read_by(out, RunFolder::items)
+            .and_then(|items| live::settle(out, items, &who));
+        match settled {
+            Ok(0) => {}
+            Ok(count) => at.monitor.remark(format!(
+                "{count} of the labels differ from what the journal of its page says, and win; they stand in it as of \
+                 \"{who}\""
+            )),
+            Err(e) => at.monitor.warn(format!(
+                "labels that differ from what was given on its page before could not be noted, and what was given there \
+                 is shown in their place: {e}"
+            )),
+        }
     }
 
     /// The recipe that is meant, with what is given beside the labels.
@@ -474,6 +504,14 @@ impl Request {
             "{} items are newly labeled, {} change",
             joined.new, joined.changed
         ));
+        if let Some(again) = &self.again
+            && let Some(shown) = again.config.protocol.labels_per_class
+        {
+            at.monitor.warn(format!(
+                "this run shows {shown} labels a class to its fit and hides all others to measure itself: labels that are \
+                 added may be hidden, too; to learn from all of them fit the data without `labels_per_class`"
+            ));
+        }
         let digest = format!("{digest}; labels {}", labels::digest(collection));
         Ok((digest, Some(joined)))
     }

@@ -173,6 +173,54 @@ impl Labeled {
         now
     }
 
+    /// The entries that mean something else than they were made for: they give a name that another class has, or change
+    /// a class that is not there.
+    pub(super) fn astray<'a>(
+        &self,
+        entries: impl Iterator<Item = &'a Entry>,
+        rows: &HashMap<String, u32>,
+    ) -> Vec<&'a Entry> {
+        let mut now = self.clone();
+        let mut found = Vec::new();
+        for entry in entries {
+            let is_astray = match &entry.what {
+                What::AddClass(name) => now.class(name).is_some(),
+                What::RenameClass { from, to } => {
+                    now.class(from).is_none() || now.class(to).is_some()
+                }
+                What::MergeClass { from, .. } => now.class(from).is_none(),
+                What::Label | What::Undo(_) => false,
+            };
+            if is_astray {
+                found.push(entry);
+            }
+            now.follow(&entry.what, &entry.items, rows);
+        }
+        found
+    }
+
+    /// Two classes here that are one in `then`, and its name there; but for the items of these `rows`.
+    pub(super) fn made_one<'a>(
+        &'a self,
+        then: &'a Self,
+        rows: &HashSet<u32>,
+    ) -> Option<[&'a str; 3]> {
+        let mut of: HashMap<&str, &str> = HashMap::new();
+        for row in 0..self.labels.len() {
+            let (Some(now), Some(then)) = (self.given(row), then.given(row)) else {
+                continue;
+            };
+            if rows.contains(&(row as u32)) {
+                continue;
+            }
+            let first = *of.entry(then).or_insert(now);
+            if first != now {
+                return Some([first, now, then]);
+            }
+        }
+        None
+    }
+
     /// Follows an entry whose items have these `rows`.
     pub(super) fn follow(&mut self, what: &What, items: &[Change], rows: &HashMap<String, u32>) {
         match what {

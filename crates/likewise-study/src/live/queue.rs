@@ -104,6 +104,8 @@ pub struct Compared<'a> {
     pub graph: &'a Graph,
     /// Which items may be asked for.
     pub askable: &'a [bool],
+    /// Which labels say what to ask for: none that is tested on.
+    pub taught: &'a [bool],
     /// Seed of every random step.
     pub seed: u64,
 }
@@ -145,9 +147,9 @@ fn believed(shown: &Shown, row: usize) -> Option<String> {
 }
 
 /// A batch of items without a label, chosen as `likewise advise` chooses: each in sight of those before
-/// it, by what is shown as labeled now.
+/// it, by what is shown as labeled now, without the labels that are tested on.
 fn informative(shown: &Shown, by: &Compared, monitor: &Monitor) -> Result<Vec<Queued>> {
-    let labels = shown.labeled().as_labels()?;
+    let labels = shown.labeled().as_labels()?.masked(|row| by.taught[row]);
     let shares = shares(by.graph, &labels, monitor)?;
     let told_apart_by = run_graph::told_apart_by(by.rows, by.metric);
     let pool = Pool {
@@ -373,6 +375,7 @@ mod tests {
             metric: Metric::Cosine,
             graph: &graph,
             askable: &vec![true; n],
+            taught: &vec![true; n],
             seed: 1,
         };
         let found = far_out(&Labels::parse(words), &by).unwrap();

@@ -127,8 +127,11 @@ impl Before {
     }
 }
 
-/// Unit rows, whitened by the `fitted` ones of them, or by all where these are few.
-fn whitened(x: &Array2<f32>, fitted: &[usize]) -> Result<Array2<f32>> {
+/// Unit rows (n x d), whitened by the `fitted` ones of them, or by all where these are few: the baseline of a fit that has
+/// learned from no label.
+///
+/// Fails where the rows have no spread. Costs O(n d^2).
+pub fn whitened(x: &Array2<f32>, fitted: &[usize]) -> Result<Array2<f32>> {
     let part;
     let by = if fitted.len() < 2 {
         x

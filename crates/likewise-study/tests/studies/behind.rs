@@ -8,6 +8,7 @@ use likewise_study::Recipe;
 use likewise_study::study::{Plan, Protocol, Row};
 
 use crate::device;
+use crate::unlabeled::images;
 
 /// Every fifth of the 2000 digits, five labels a class, two parts of 150 items, two epochs on each.
 #[test]
@@ -57,5 +58,47 @@ fn every_metric_learner_goes_behind_a_head() {
         let least = if *name == "seraph" { raw + 0.02 } else { 0.1 };
         assert!(own > least, "{name}: {own}, raw {raw}");
         assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+    }
+}
+
+/// Sixty images of three classes, through a network that begins at random: its weights move, and within a part
+/// the objective falls.
+#[test]
+fn every_metric_learner_goes_behind_a_network() {
+    let mut collection = images(60);
+    collection.labels = Some(likewise::Labels::from_integers((0..60).map(|i| i % 3)));
+    let features = collection.view(None).unwrap().matrix.view();
+    let protocol = Protocol {
+        labels_per_class: Some(5),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    };
+    for name in Behind::NAMES {
+        let quick = match *name {
+            "seraph" => "steps = 20, ",
+            "apit" => "prior = { sweeps = 8 }, ",
+            _ => "",
+        };
+        let of = |epochs: usize| {
+            let text = format!(
+                "base = 'deep-{name}'\n\
+                 learner.metric = {{ {quick}every = 2, partition = 20, dim = 16 }}\n\
+                 learner.model = {{ kind = 'network', encoder = {{ name = 'mnist' }} }}\n\
+                 learner.train = {{ learning_rate = 0.001, batch = 20 }}\n\
+                 rounds = {{ epochs = {epochs}, keep = 'last' }}"
+            );
+            let recipe = Recipe::from_toml(&text).unwrap();
+            let plan = Plan::of(&collection, features, &recipe, &protocol, device::chosen());
+            plan.run(&Monitor::silent()).unwrap()
+        };
+        let (begun, study) = (of(0), of(4));
+        let log = &study.results.per_draw[0].training;
+        let losses: Vec<f64> = log.iter().filter_map(|epoch| epoch.loss).collect();
+        assert_eq!(losses.len(), 4, "{name}");
+        let falls = losses[1] < losses[0] && losses[3] < losses[2];
+        assert!(falls, "{name}: {losses:?}");
+        assert!(study.embeddings.iter().all(|v| v.is_finite()), "{name}");
+        assert_ne!(study.embeddings, begun.embeddings, "{name}");
     }
 }

@@ -196,7 +196,7 @@ fn an_interrupted_fit_of_clusters_ends_where_an_undisturbed_one_does() {
 const SIDE: usize = 28;
 
 /// Images that are bright above and dark below, each with a bright spot in one of three places.
-fn images(n: usize) -> Collection {
+pub(crate) fn images(n: usize) -> Collection {
     let pixels = Array2::from_shape_fn((n, SIDE * SIDE), |(i, at)| {
         let (y, x) = (at / SIDE, at % SIDE);
         let spot = (8..14).contains(&y) && x / 9 == i % 3;

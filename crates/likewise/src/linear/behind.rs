@@ -32,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use super::nearest::nearest;
 use super::terms::{Linked, PairTerms};
 use super::{Apit, Apllr, Isdml, Lrml, Seraph};
+use crate::learn::{Fit as _, Size};
 use crate::propagate::Affinity;
 use crate::{Labels, Monitor, Pairs, Result};
 
@@ -67,6 +68,20 @@ macro_rules! learners {
             pub fn validate(&self) -> Result<()> {
                 match self {
                     $(Self::$Learner(learner) => learner.validate(),)*
+                }
+            }
+
+            /// About the operations of one metric of data of this size.
+            pub fn operations(&self, of: &Size) -> f64 {
+                match self {
+                    $(Self::$Learner(learner) => learner.operations(of),)*
+                }
+            }
+
+            /// Bytes that making it takes beside the rows.
+            pub fn memory(&self, of: &Size) -> f64 {
+                match self {
+                    $(Self::$Learner(learner) => learner.memory(of),)*
                 }
             }
         }

@@ -11,7 +11,8 @@
 //! A label that is added, changed or taken back adds or subtracts the one column `g_j`. This is exact; masses, or the
 //! prices of sizes that are held, are found anew after each change.
 //!
-//! Cost of a change: one solve of one column by [`Ordered`], O(n C), and what sizes cost that are held. Memory: `F` and
+//! Cost of a change: one solve of one column by [`Ordered`], among the items that hang together with the one, O(n C), and
+//! what sizes cost that are held. Memory: `F` and
 //! the scores, twice `n x C`, and a copy of the graph.
 //!
 //! Source: ours; the system is that of [`Lgc`].
@@ -21,7 +22,7 @@ use ndarray::Array2;
 use super::additive_session::{Additive, AdditiveSession};
 use super::lgc::{operator, pulls, scale};
 use super::parts::counted::Counted;
-use super::parts::known::{Known, for_each_row};
+use super::parts::known::Known;
 use super::{Given, Lgc};
 use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
@@ -88,8 +89,7 @@ impl Additive for Lgc {
         monitor: &Monitor,
     ) -> Result<Solution> {
         let pull = self.own_mu() * graph.divisors()[item].sqrt();
-        let rhs = Array2::from_elem((1, 1), pull);
-        let mut solution = system.solve_rows(&self.solver(), &[item], rhs.view(), None, monitor)?;
+        let mut solution = system.solve_one(&self.solver(), item, pull, monitor)?;
         scale(graph, &mut solution);
         Ok(solution)
     }
@@ -101,13 +101,8 @@ impl Additive for Lgc {
         convergence: Convergence,
     ) -> Result<Beliefs> {
         let counted: Counted = self.counted(known)?;
-        let mut scores = known.columns(sums);
         // What rounding leaves of labels that were taken back is 0 where no other one is.
-        for_each_row(&mut scores, |i, mut row| {
-            for (score, count) in row.iter_mut().zip(known.component_counts(i)) {
-                *score = if *count > 0.0 { *score } else { 0.0 };
-            }
-        });
+        let scores = known.reached_columns(sums);
         Ok(counted.beliefs(known, scores, convergence))
     }
 }

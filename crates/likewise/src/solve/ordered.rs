@@ -226,6 +226,28 @@ impl<T: Copy + Into<f64> + Sync + Send> Ordered<T> {
         Ok(all)
     }
 
+    /// Solves `M x = value e_row` among the rows that hang together with one: `x` of the solution (`n x 1`) is 0 beyond.
+    ///
+    /// Fails as [`solve_rows`](Self::solve_rows) does. Panics where there is no such row.
+    pub(crate) fn solve_one(
+        &self,
+        solver: &ConjugateGradient,
+        row: usize,
+        value: f64,
+        monitor: &Monitor,
+    ) -> Result<Solution> {
+        let places = self.part_of(row);
+        let part = self.part(places.clone());
+        let place = self.place(row) - places.start;
+        let b = Array2::from_elem((1, 1), value);
+        let found = solver.solve_rows(&part, &[place], b.view(), None, monitor)?;
+        let mut x = Array2::zeros((self.order.len(), 1));
+        for (&row, &value) in self.order[places].iter().zip(found.x.column(0)) {
+            x[[row as usize, 0]] = value;
+        }
+        Ok(Solution { x, ..found })
+    }
+
     /// Rows as they lie here.
     fn in_order(&self, x: ArrayView2<f64>) -> Array2<f64> {
         let mut ordered = Array2::zeros(x.dim());

@@ -1,10 +1,10 @@
 //! Collections of Qdrant, by a stand-in that speaks the part of its interface that we use and keeps
-//! what it got. What a real server makes of it is not asked here.
+//! what it got; and by one that hands it to Qdrant's own engine, where there is a Python with it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -17,6 +17,8 @@ struct Kept {
     collections: BTreeMap<String, (Value, BTreeMap<String, Value>)>,
     /// Blocks of points that are taken; then the way is cut off.
     blocks_left: Option<usize>,
+    /// How often it says that its index is not ready, once it has points.
+    looks: usize,
     key: Option<String>,
 }
 
@@ -120,11 +122,22 @@ impl Double {
             }
             kept.blocks_left = kept.blocks_left.map(|left| left - 1);
         }
-        let Some((config, points)) = kept.collections.get_mut(&name) else {
+        let Kept {
+            collections, looks, ..
+        } = &mut *kept;
+        let Some((config, points)) = collections.get_mut(&name) else {
             return error(404, "no such collection");
         };
         match (method, rest) {
-            ("GET", "") => ok(json!({"config": {"params": {"vectors": config}}})),
+            ("GET", "") => {
+                let status = if *looks > 0 && !points.is_empty() {
+                    *looks -= 1;
+                    "yellow"
+                } else {
+                    "green"
+                };
+                ok(json!({"status": status, "config": {"params": {"vectors": config}}}))
+            }
             ("PUT", "points?wait=true") => {
                 for point in body["points"].as_array().unwrap() {
                     let size = point["vector"].as_array().unwrap().len() as u64;
@@ -145,6 +158,22 @@ impl Double {
                 };
                 ok(json!({"count": points.values().filter(of).count()}))
             }
+            ("POST", "points/query") => {
+                assert_eq!(*looks, 0, "asked before the index was ready");
+                let query = numbers(&body["query"]);
+                let euclid = config["distance"] == "Euclid";
+                let mut near: Vec<(f64, &Value)> = (points.values())
+                    .map(|point| (nearness(&query, &numbers(&point["vector"]), euclid), point))
+                    .collect();
+                near.sort_by(|a, b| b.0.total_cmp(&a.0));
+                let limit = body["limit"].as_u64().unwrap() as usize;
+                let point = |&(score, point): &(f64, &Value)| {
+                    let payload = json!({"id": point["payload"]["id"]});
+                    json!({"id": point["id"], "score": score, "payload": payload})
+                };
+                let points: Vec<Value> = near.iter().take(limit).map(point).collect();
+                ok(json!({ "points": points }))
+            }
             other => panic!("{other:?}"),
         }
     }
@@ -162,11 +191,70 @@ impl Double {
     }
 }
 
+fn numbers(value: &Value) -> Vec<f64> {
+    let values = value.as_array().unwrap().iter();
+    values.map(|value| value.as_f64().unwrap()).collect()
+}
+
+/// Vectors of the tests that compare by their cosine have length 1.
+fn nearness(a: &[f64], b: &[f64], euclid: bool) -> f64 {
+    let pairs = a.iter().zip(b);
+    if euclid {
+        -pairs.map(|(a, b)| (a - b).powi(2)).sum::<f64>()
+    } else {
+        pairs.map(|(a, b)| a * b).sum()
+    }
+}
+
+/// Qdrant's own engine behind the same interface.
+struct Engine {
+    child: Child,
+    url: String,
+    _folder: tempfile::TempDir,
+}
+
+impl Engine {
+    fn start() -> Option<Self> {
+        let python = likewise_testdata::python()?;
+        let folder = tempfile::tempdir().unwrap();
+        let mut child = Command::new(python)
+            .args(["-c", include_str!("qdrant.py")])
+            .arg(folder.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut url = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut url).unwrap();
+        let url = url.trim().to_owned();
+        if url.is_empty() {
+            println!("skipped: this Python has no engine of Qdrant");
+            let _ = child.wait();
+            return None;
+        }
+        Some(Self {
+            child,
+            url,
+            _folder: folder,
+        })
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
 fn export(scene: &Scene, double: &Double, more: &str) -> Command {
+    export_to(scene, &double.url, more)
+}
+
+fn export_to(scene: &Scene, url: &str, more: &str) -> Command {
     let mut command = scene.command("export run --to qdrant");
-    command
-        .args(["--url", &double.url])
-        .args(more.split_whitespace());
+    command.args(["--url", url]).args(more.split_whitespace());
     for proxy in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
         command.env_remove(proxy);
     }
@@ -176,7 +264,12 @@ fn export(scene: &Scene, double: &Double, more: &str) -> Command {
 
 #[track_caller]
 fn exported(scene: &Scene, double: &Double, more: &str) -> Value {
-    let output = export(scene, double, &format!("{more} --json"))
+    exported_to(scene, &double.url, more)
+}
+
+#[track_caller]
+fn exported_to(scene: &Scene, url: &str, more: &str) -> Value {
+    let output = export_to(scene, url, &format!("{more} --json"))
         .output()
         .unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -208,12 +301,15 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
     let first = double.points("likewise").len();
     assert!(0 < first && first < 2000, "{first}");
     double.blocks(None);
+    double.kept.lock().unwrap().looks = 3;
     let report = exported(&scene, &double, "");
     assert_eq!(report["written"], json!(2000 - first));
     assert_eq!(
         (&report["counted"], &report["compared"]),
         (&json!(2000), &json!("cosine"))
     );
+    let recall = json!({"k": 10, "queries": 100, "value": 1.0});
+    assert_eq!(report["recall"], recall);
     // A point has its place by its item, the vector of the run, and what is known of the item.
     let (rows, ids) = scene.run("run");
     let points = double.points("likewise");
@@ -245,6 +341,66 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
     assert_eq!(
         (&again["written"], &again["counted"]),
         (&json!(0), &json!(2000))
+    );
+}
+
+/// Asks the engine for the ten that are nearest to an item, compared with all, as the line that is printed says.
+const ASKS: &str = "import json, sys, urllib.request\n\
+                    import numpy as np\n\
+                    rows = np.load('run/embeddings.npy')\n\
+                    for row in (0, 777, 1999):\n\
+                    \x20   asked = {'query': rows[row].tolist(), 'limit': 11, 'with_payload': True, \
+                    'params': {'exact': True}}\n\
+                    \x20   request = urllib.request.Request('URL/collections/likewise/points/query', \
+                    json.dumps(asked).encode(), {'content-type': 'application/json'})\n\
+                    \x20   points = json.load(urllib.request.urlopen(request))['result']['points']\n\
+                    \x20   ids = [point['payload']['id'] for point in points]\n\
+                    \x20   print(row, *[id for id in ids if id != str(row)])\n";
+
+#[test]
+fn its_own_engine_finds_what_the_run_finds() {
+    let Some(engine) = Engine::start() else {
+        return;
+    };
+    let scene = digits();
+    let report = exported_to(&scene, &engine.url, "");
+    assert_eq!(
+        (&report["written"], &report["counted"]),
+        (&json!(2000), &json!(2000))
+    );
+    let recall = report["recall"]["value"].as_f64().unwrap();
+    assert!((0.9..=1.0).contains(&recall), "{recall}");
+    for line in scene
+        .python(&ASKS.replace("URL", &engine.url))
+        .unwrap()
+        .lines()
+    {
+        let (item, found) = line.split_once(' ').unwrap();
+        let mut found: Vec<&str> = found.split(' ').collect();
+        let mut own = scene.found("run", item, 10);
+        found.sort_unstable();
+        own.sort_unstable();
+        assert_eq!(found, own, "{item}");
+    }
+    let again = exported_to(&scene, &engine.url, "");
+    assert_eq!(
+        (&again["written"], &again["counted"]),
+        (&json!(0), &json!(2000))
+    );
+    // Distances and bits, in collections of their own.
+    scene.good("fit items.npz --recipe rca -q -o run --overwrite");
+    let report = exported_to(&scene, &engine.url, "--table near");
+    assert_eq!(report["compared"], json!("euclidean"));
+    assert!(
+        report["recall"]["value"].as_f64().unwrap() > 0.9,
+        "{report}"
+    );
+    let scene = Scene::across("gsph");
+    let report = exported_to(&scene, &engine.url, "--view text --table bits");
+    assert_eq!(report["compared"], json!("hamming"));
+    assert!(
+        report["recall"]["value"].as_f64().unwrap() > 0.9,
+        "{report}"
     );
 }
 

@@ -56,6 +56,11 @@ impl Server {
         })
     }
 
+    /// What is said of a server whose answers are not those of Qdrant.
+    pub(super) fn strange(&self) -> likewise::Error {
+        failed(format!("{}: does not answer as Qdrant does", self.place))
+    }
+
     /// The address.
     pub(super) fn place(&self) -> &str {
         &self.place
@@ -127,7 +132,7 @@ impl Server {
         let text = answer.body_mut().read_to_string().map_err(failure)?;
         let value: Option<Value> = serde_json::from_str(&text).ok();
         if status.is_success() {
-            return value.ok_or_else(|| failed(format!("{place}: does not answer as Qdrant does")));
+            return value.ok_or_else(|| self.strange());
         }
         let said = value
             .as_ref()

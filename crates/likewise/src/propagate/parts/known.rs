@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use ndarray::{Array2, ArrayView1, ArrayViewMut1, Axis, Zip};
 
 use super::confidence::of_row;
-use super::mass::{Mass, multiply};
+use super::mass::Mass;
 use crate::solve::{Solution, vectorised};
 use crate::{Beliefs, Convergence, Error, Graph, Label, Labels, Monitor, Result, parallel};
 
@@ -264,6 +264,21 @@ impl<'a> Known<'a> {
         own
     }
 
+    /// The same, and 0 where the component of an item has no label of a class.
+    pub(crate) fn reached_columns(&self, all: &Array2<f64>) -> Array2<f64> {
+        let mut own = Array2::zeros((all.nrows(), self.classes.len()));
+        for_each_row(&mut own, |i, mut row| {
+            let of_all = all.row(i);
+            let places = self.classes.iter().zip(self.component_counts(i));
+            for (own, (&class, count)) in row.iter_mut().zip(places) {
+                if *count > 0.0 {
+                    *own = of_all[class];
+                }
+            }
+        });
+        own
+    }
+
     /// Beliefs from the scores of the labeled classes.
     pub(crate) fn beliefs(
         &self,
@@ -273,7 +288,7 @@ impl<'a> Known<'a> {
     ) -> Beliefs {
         let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
         if let Some(scale) = mass.scale(&self.labels_of_classes(), scores.view(), &may_be) {
-            multiply(scores.view_mut(), &scale);
+            each_column_by(&mut scores, &scale);
         }
         self.believe(scores, None, &self.factors(mass), convergence)
     }
@@ -283,7 +298,7 @@ impl<'a> Known<'a> {
         let may_be: Vec<bool> = (0..self.graph.n()).map(|i| self.may_be(i)).collect();
         let labels = self.labels_of_classes();
         if let Some(scale) = Mass::Uniform.scale(&labels, scores.view(), &may_be) {
-            multiply(scores.view_mut(), &scale);
+            each_column_by(&mut scores, &scale);
         }
         scores
     }
@@ -637,6 +652,14 @@ fn flat<'a>(row: &'a ArrayView1<f64>) -> Cow<'a, [f64]> {
 }
 
 /// `work(i, row)` for every row, in parallel.
+fn each_column_by(x: &mut Array2<f64>, factors: &[f64]) {
+    for_each_row(x, |_, mut row| {
+        for (value, factor) in row.iter_mut().zip(factors) {
+            *value *= factor;
+        }
+    });
+}
+
 pub(crate) fn for_each_row(x: &mut Array2<f64>, work: impl Fn(usize, ArrayViewMut1<f64>) + Sync) {
     parallel::each_row(x, work);
 }

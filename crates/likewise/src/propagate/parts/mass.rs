@@ -86,7 +86,7 @@ pub fn normalize(scores: ArrayViewMut2<f64>, prior: &[f64], reached: &[bool]) {
     multiply(scores, &factors);
 }
 
-pub(crate) fn multiply(mut scores: ArrayViewMut2<f64>, factors: &[f64]) {
+fn multiply(mut scores: ArrayViewMut2<f64>, factors: &[f64]) {
     for mut row in scores.rows_mut() {
         for (score, factor) in row.iter_mut().zip(factors) {
             *score *= factor;

@@ -1,0 +1,136 @@
+//! The labels of a journal, and those that a run was fitted with since.
+
+use std::path::Path;
+
+use likewise::Monitor;
+use likewise_io::items::ItemRow;
+
+use super::{Items, Labeled, replayed, warn_of_strangers};
+use crate::Result;
+use crate::journal::{self, Change, Journal, What};
+
+/// The items of a run with the labels that were given to it live since it was fitted, and how many items
+/// have another label by these. The run may be served meanwhile.
+///
+/// Labels of items that the run has not are left out, and counted in a warning.
+///
+/// Fails where its journal is damaged.
+pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<ItemRow>, usize)> {
+    let entries = journal::entries(run)?;
+    if entries.is_empty() {
+        return Ok((items, 0));
+    }
+    let items = Items::new(items);
+    warn_of_strangers(&entries, &items.by_id, monitor);
+    let (_, labeled) = replayed(&Labeled::of(items.rows())?, &entries, &items.by_id)?;
+    let rows = labeled.rows(items.rows());
+    let given = rows.iter().zip(items.rows());
+    let given = given
+        .filter(|(now, before)| now.label != before.label)
+        .count();
+    Ok((rows, given))
+}
+
+/// Writes into the journal of a run what the labels of its `items` say now and an older entry says otherwise, and how many
+/// labels these are: whoever fits a run with newer labels means these, and they can be taken back like all others.
+///
+/// Fails where the journal is damaged, held by another process, or cannot be written.
+pub fn settle(run: &Path, items: Vec<ItemRow>, who: &str) -> Result<usize> {
+    if journal::entries(run)?.is_empty() {
+        return Ok(0);
+    }
+    let (mut journal, _) = Journal::open(run)?;
+    let items = Items::new(items);
+    let own = Labeled::of(items.rows())?;
+    let (_, labeled) = replayed(&own, journal.entries(), &items.by_id)?;
+    // A fit is told of labels, and of none that are taken away.
+    let differs = |&row: &usize| own.name(row).is_some() && own.name(row) != labeled.name(row);
+    let changes: Vec<Change> = (0..items.rows().len())
+        .filter(differs)
+        .map(|row| Change {
+            id: items.rows()[row].id.clone(),
+            old: labeled.name(row).map(str::to_owned),
+            new: own.name(row).map(str::to_owned),
+        })
+        .collect();
+    let count = changes.len();
+    if count > 0 {
+        journal.append(Some(who.to_owned()), What::Label, changes)?;
+    }
+    Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(labels: &[&str]) -> Vec<ItemRow> {
+        let each = labels.iter().enumerate().map(|(i, label)| ItemRow {
+            id: i.to_string(),
+            label: (!label.is_empty()).then(|| (*label).to_owned()),
+            ..ItemRow::default()
+        });
+        each.collect()
+    }
+
+    fn change(id: &str, old: Option<&str>, new: Option<&str>) -> Change {
+        Change {
+            id: id.into(),
+            old: old.map(str::to_owned),
+            new: new.map(str::to_owned),
+        }
+    }
+
+    fn labels(run: &Path, fitted: &[&str]) -> Vec<Option<String>> {
+        let (rows, _) = since(run, items(fitted), &Monitor::silent()).unwrap();
+        rows.into_iter().map(|row| row.label).collect()
+    }
+
+    fn words(labels: &[&str]) -> Vec<Option<String>> {
+        items(labels).into_iter().map(|item| item.label).collect()
+    }
+
+    #[test]
+    fn labels_of_a_newer_fit_win_over_older_ones_of_the_page_and_can_be_taken_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path();
+        {
+            let (mut journal, _) = Journal::open(run).unwrap();
+            let give = vec![
+                change("0", None, Some("a")),
+                change("1", Some("b"), Some("a")),
+                change("2", None, Some("b")),
+            ];
+            journal.append(None, What::Label, give).unwrap();
+            journal.append(None, What::Undo(1), vec![]).unwrap();
+            let give = vec![change("0", None, Some("a"))];
+            journal.append(None, What::Label, give).unwrap();
+            let (from, into) = ("c".to_owned(), "b".to_owned());
+            let merge = What::MergeClass { from, into };
+            journal.append(None, merge, vec![]).unwrap();
+        }
+        // Fitted anew: a file said b of the first, a of the third, which an undo had left without a label, and c
+        // of the fourth, a class that was merged.
+        let fitted = ["b", "b", "a", "c", "", "a"];
+        assert_eq!(labels(run, &fitted), words(&["a", "b", "", "b", "", "a"]));
+        assert_eq!(settle(run, items(&fitted), "new.csv").unwrap(), 3);
+        assert_eq!(labels(run, &fitted), words(&fitted));
+        assert_eq!(settle(run, items(&fitted), "new.csv").unwrap(), 0);
+        let entries = journal::entries(run).unwrap();
+        assert_eq!(entries.len(), 5);
+        assert_eq!(entries[4].who.as_deref(), Some("new.csv"));
+        assert_eq!(entries[4].items[0], change("0", Some("a"), Some("b")));
+        {
+            let (mut journal, _) = Journal::open(run).unwrap();
+            journal.append(None, What::Undo(5), vec![]).unwrap();
+        }
+        assert_eq!(labels(run, &fitted), words(&["a", "b", "", "b", "", "a"]));
+    }
+
+    #[test]
+    fn a_run_without_a_journal_gets_none() {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(settle(folder.path(), items(&["a"]), "x").unwrap(), 0);
+        assert!(!folder.path().join(journal::NAME).exists());
+    }
+}
