@@ -10,6 +10,24 @@ use likewise_study::study::{Plan, Protocol, Row};
 use crate::device;
 use crate::unlabeled::images;
 
+fn protocol() -> Protocol {
+    Protocol {
+        labels_per_class: Some(5),
+        draws: 1,
+        nmi: false,
+        ..Protocol::default()
+    }
+}
+
+/// Settings with which a learner takes a moment.
+fn quick(name: &str) -> &'static str {
+    match name {
+        "seraph" => "steps = 20, ",
+        "apit" => "prior = { sweeps = 8 }, ",
+        _ => "",
+    }
+}
+
 /// Every fifth of the 2000 digits, five labels a class, two parts of 150 items, two epochs on each.
 #[test]
 fn every_metric_learner_goes_behind_a_head() {
@@ -22,18 +40,9 @@ fn every_metric_learner_goes_behind_a_head() {
     let mut digits = likewise::Collection::new(ids, vec![view]).unwrap();
     digits.labels = all.labels.as_ref().map(|labels| labels.select(&rows));
     let features = digits.view(None).unwrap().matrix.view();
-    let protocol = Protocol {
-        labels_per_class: Some(5),
-        draws: 1,
-        nmi: false,
-        ..Protocol::default()
-    };
+    let protocol = protocol();
     for name in Behind::NAMES {
-        let quick = match *name {
-            "seraph" => "steps = 20, ",
-            "apit" => "prior = { sweeps = 8 }, ",
-            _ => "",
-        };
+        let quick = quick(name);
         let text = format!(
             "base = 'deep-{name}'\n\
              start = {{ rank = 32 }}\n\
@@ -68,18 +77,9 @@ fn every_metric_learner_goes_behind_a_network() {
     let mut collection = images(60);
     collection.labels = Some(likewise::Labels::from_integers((0..60).map(|i| i % 3)));
     let features = collection.view(None).unwrap().matrix.view();
-    let protocol = Protocol {
-        labels_per_class: Some(5),
-        draws: 1,
-        nmi: false,
-        ..Protocol::default()
-    };
+    let protocol = protocol();
     for name in Behind::NAMES {
-        let quick = match *name {
-            "seraph" => "steps = 20, ",
-            "apit" => "prior = { sweeps = 8 }, ",
-            _ => "",
-        };
+        let quick = quick(name);
         let of = |epochs: usize| {
             let text = format!(
                 "base = 'deep-{name}'\n\
