@@ -318,6 +318,10 @@ impl<'g> Live<'g> {
     /// Fails where another change would mean something else without this entry, or two classes would be one: the labels
     /// are then these.
     fn check_apart(&self, entry: &Entry, then: &Labeled) -> Result<()> {
+        // Of labels no other item moves.
+        if entry.what == What::Label {
+            return Ok(());
+        }
         let by_id = &self.items.by_id;
         let now = self.first.astray(self.journal.standing(), by_id);
         let others = (self.journal.standing()).filter(|other| other.sequence != entry.sequence);
@@ -336,16 +340,8 @@ impl<'g> Live<'g> {
                 by.unwrap_or_default()
             )));
         }
-        let own = match entry.what {
-            What::Label => entry
-                .items
-                .iter()
-                .filter_map(|item| self.row(item))
-                .collect(),
-            _ => HashSet::new(),
-        };
         let shown = self.shown.get();
-        if let Some([a, b, one]) = shown.labeled().made_one(then, &own) {
+        if let Some([a, b, one]) = shown.labeled().made_one(then) {
             return Err(usage(format!(
                 "\"{a}\" and \"{b}\" would be one class, \"{one}\"; rename or relabel one of them first"
             )));

@@ -199,20 +199,13 @@ impl Labeled {
         found
     }
 
-    /// Two classes here that are one in `then`, and its name there; but for the items of these `rows`.
-    pub(super) fn made_one<'a>(
-        &'a self,
-        then: &'a Self,
-        rows: &HashSet<u32>,
-    ) -> Option<[&'a str; 3]> {
+    /// Two classes here that are one in `then`, and its name there.
+    pub(super) fn made_one<'a>(&'a self, then: &'a Self) -> Option<[&'a str; 3]> {
         let mut of: HashMap<&str, &str> = HashMap::new();
         for row in 0..self.labels.len() {
             let (Some(now), Some(then)) = (self.given(row), then.given(row)) else {
                 continue;
             };
-            if rows.contains(&(row as u32)) {
-                continue;
-            }
             let first = *of.entry(then).or_insert(now);
             if first != now {
                 return Some([first, now, then]);
