@@ -32,6 +32,8 @@ export async function start(base, failures) {
 export async function serious(page, where, failures) {
   // By the protocol of the debugger, which the policy of the page does not bind.
   await page.evaluate(AXE);
+  // What is still coming in is half transparent: looked at when it has come.
+  await until(`what moves in ${where} stands`, () => page.evaluate(() => document.getAnimations().every(({ effect, playState }) => playState !== 'running' || effect.getComputedTiming().endTime === Infinity)));
   const { violations } = await page.evaluate(() => window.axe.run(document, { resultTypes: ['violations'] }));
   for (const { id, impact, nodes } of violations) {
     if (['serious', 'critical'].includes(impact)) failures.push(`axe in ${where}: ${id} (${impact}): ${nodes.slice(0, 3).map((node) => node.target.join(' ')).join(', ')}`);
