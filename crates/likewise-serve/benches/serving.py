@@ -161,6 +161,21 @@ def label(server, truth, rng):
     return percentiles(spent), round(float(np.mean(changed)), 1)
 
 
+def classes(server):
+    """What changes of classes take, in milliseconds; each is taken back after it."""
+    client, spent = Client(server.port), {}
+    for name, change in [
+        ("add", {"add": "new"}),
+        ("rename", {"rename": {"from": "0", "to": "new"}}),
+        ("merge", {"merge": {"from": "0", "into": "1"}}),
+    ]:
+        for part, path, body in [(name, "/classes", change), (f"{name} undone", "/undo", {})]:
+            status, answer, seconds = client.ask("POST", path, body)
+            assert status == 200, answer
+            spent[part] = round(seconds * 1000)
+    return spent
+
+
 def endure(server, vectors, truth, given, rng):
     """So many requests a second, with another model now and then."""
     client = Client(server.port)
@@ -362,6 +377,7 @@ def measured(program, name, given):
                 case["recall"] = recall(embedded, asked[:200], found)
                 case["search"] = search(server, vectors)
                 case["label"], case["changed"] = label(server, truth, rng)
+                case["classes"] = classes(server)
                 case["memory"] = round(server.memory())
             if given.browser:
                 case["browser"] = paced(server, given.browser)
@@ -397,6 +413,9 @@ def page(cases):
         if peer := case.get("peer"):
             search = " | ".join(cell(peer["search"][str(clients)]) for clients in CLIENTS)
             rows.append(f"| the same, pgvector | {search} | {peer['recall']} | - | - | {peer.get('memory', '-')} | - |")
+    told = [f"{name}: " + ", ".join(f"{part} {spent}" for part, spent in case["classes"].items()) for name, case in cases.items() if "classes" in case]
+    if told:
+        rows += ["", f"Changes of classes, in milliseconds: {'; '.join(told)}."]
     for name, case in cases.items():
         if it := case.get("endured"):
             rows += [

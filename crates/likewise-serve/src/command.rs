@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use likewise_study::live::Why;
+use likewise_study::journal::Entry;
+use likewise_study::live::{Prepared, Why};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::Changed;
@@ -39,9 +40,13 @@ pub(crate) enum Command {
         row: usize,
         reply: Reply<Option<Why>>,
     },
-    /// Another run takes the place of the one that is open.
+    /// All entries of the journal.
+    Entries { reply: Reply<Vec<Entry>> },
+    /// Another run takes the place of the one that is open; over it the labels of some first entries of the journal
+    /// have spread, unless it takes none.
     Swap {
         open: Arc<Open>,
+        prepared: Option<Box<Prepared>>,
         cause: Cause,
         reply: Reply<()>,
     },

@@ -54,7 +54,12 @@ pub fn serve(
         check_token(token)?;
     }
     // First of all: what is no run gets no journal.
-    let means = Means::new(monitor.clone(), options.device.clone(), options.max_memory);
+    let means = Means::new(
+        monitor.clone(),
+        options.device.clone(),
+        options.max_memory,
+        options.method.unwrap_or_default(),
+    );
     let open = Arc::new(Open::current(&options.run, &means)?);
     if let (Some(method), None) = (options.method, open.one_view()) {
         let rule = "has no effect: a run across views takes no labels";
@@ -132,7 +137,6 @@ async fn run(
     let (sender, commands) = mpsc::channel(WAITING);
     let guard = Guard::new(at, options.token);
     let watch_of_labels = journal.watch();
-    let method = options.method.unwrap_or_default();
     let app = App::new(
         options.run,
         open.clone(),
@@ -145,12 +149,7 @@ async fn run(
     let app = Arc::new(app);
     let (begins, began) = oneshot::channel();
     let of_worker = app.clone();
-    let worker = std::thread::spawn(move || {
-        let monitor = of_worker.monitor().clone();
-        work(
-            &of_worker, open, journal, method, &monitor, commands, begins,
-        );
-    });
+    let worker = std::thread::spawn(move || work(&of_worker, open, journal, commands, begins));
     let stopped = || Error::new(ErrorKind::Internal, "the thread of the labels ended");
     began.await.map_err(|_| stopped())??;
     ready(at);

@@ -3,7 +3,8 @@
 //! ```text
 //! connection -> guard -> route -> what is open  (search, items, map: read where they stand)
 //!                              -> worker        (labels: one thread that holds the session)
-//!                              -> refit         (a thread; the new model takes the place of the old)
+//!                              -> refit         (a thread; spreads the labels by the new model, which then takes
+//!                                                the place of the old)
 //! ```
 //!
 //! Nothing is computed here that [`likewise_study`] does not offer to others: `live` follows the labels,

@@ -7,10 +7,11 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 use axum::body::Bytes;
 use axum::http::StatusCode;
 use likewise::advise::curve::Curve;
-use likewise::{Graph, Label, Monitor, Similarity};
+use likewise::{Event, Graph, Label, Monitor, Similarity};
 use likewise_study::across::{self, Ask, Way};
 use likewise_study::advise::{self, Told};
-use likewise_study::live::{self, Compared, Current, Items, Plane, Shown};
+use likewise_study::journal::Entry;
+use likewise_study::live::{self, Compared, Current, Items, Method, Plane, Prepared, Shown};
 use likewise_study::query::{self, Answer, Before, Query};
 use likewise_study::run_folder::{AcrossFolder, Config, Models, Record, RunFolder, Searched};
 use likewise_study::source::{Photos, ReadAs, Source};
@@ -29,15 +30,23 @@ pub(crate) struct Means {
     stages: Stages,
     device: Device,
     max_memory: Option<u64>,
+    /// How labels spread.
+    method: Method,
 }
 
 impl Means {
-    pub(crate) fn new(monitor: Monitor, device: Device, max_memory: Option<u64>) -> Self {
+    pub(crate) fn new(
+        monitor: Monitor,
+        device: Device,
+        max_memory: Option<u64>,
+        method: Method,
+    ) -> Self {
         Self {
             monitor,
             stages: Stages::default(),
             device,
             max_memory,
+            method,
         }
     }
 
@@ -57,6 +66,7 @@ impl Means {
             stages: Stages::default(),
             device: self.device.clone(),
             max_memory: self.max_memory,
+            method: self.method,
         }
     }
 }
@@ -100,7 +110,7 @@ pub(crate) struct One {
     pub(crate) engine: Engine,
     /// The items before anything was learned, once somebody has asked for it.
     before: Mutex<Option<Arc<Before>>>,
-    pub(crate) graph: Graph,
+    pub(crate) graph: Arc<Graph>,
     /// Which items may be asked for.
     askable: Vec<bool>,
     /// Which labels say what to ask for.
@@ -155,7 +165,7 @@ impl Open {
             of: Of::One(Box::new(One {
                 engine,
                 before: Mutex::default(),
-                graph,
+                graph: Arc::new(graph),
                 askable,
                 taught,
                 curve: Mutex::default(),
@@ -185,6 +195,23 @@ impl Open {
             shown: RwLock::new(Some(shown)),
             plane: OnceLock::new(),
         })
+    }
+
+    /// Its labels and those of entries of the journal, spread; `None` of a run across views, which takes no labels.
+    ///
+    /// Labels of items that it has not are told of.
+    pub(crate) fn prepared(&self, entries: &[Entry], means: &Means) -> Result<Option<Prepared>> {
+        let Some(one) = self.one_view() else {
+            return Ok(None);
+        };
+        let told = means.monitor.clone();
+        let heard = means.monitor.quiet().also(move |event| {
+            if let Event::Warning(message) = event {
+                told.warn(message);
+            }
+        });
+        let (items, graph) = (self.items.clone(), one.graph.clone());
+        Prepared::new(items, graph, means.method, entries, &heard).map(Some)
     }
 
     /// Where the labels spread; none in a run across views.

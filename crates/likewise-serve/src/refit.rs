@@ -170,7 +170,15 @@ pub(crate) fn put(app: &App, number: u32, cause: Cause) -> Answered<()> {
 /// Lets the run at a path answer.
 pub(crate) fn swap(app: &App, path: &Path, number: u32, cause: Cause) -> Answered<()> {
     let open = Arc::new(Open::read(path, number, &app.quiet())?);
-    app.ask_in_time(|reply| Command::Swap { open, cause, reply })?;
+    // The long part is done here, so that labels can be given meanwhile.
+    let entries = app.ask_in_time(|reply| Command::Entries { reply })?;
+    let prepared = open.prepared(&entries, &app.means)?.map(Box::new);
+    app.ask_in_time(|reply| Command::Swap {
+        open,
+        prepared,
+        cause,
+        reply,
+    })?;
     app.meters.opened();
     // Earlier models may be of other items from now on.
     app.refits.forget();

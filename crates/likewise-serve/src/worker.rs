@@ -1,20 +1,18 @@
 //! The one thread that changes labels.
 //!
-//! It holds the session of the run that is open, which borrows its graph, and takes one command after the
-//! other. When another model takes the place of the run, its labels begin anew with the whole journal;
-//! searches go on with the old one until then, and labels wait.
+//! It holds the labels of the run that is open, and takes one command after the other. When another model takes
+//! the place of the run, whoever brings it has spread the labels over it; what was given meanwhile follows here.
 
 use std::sync::Arc;
 
-use likewise::{Event, Monitor};
-use likewise_study::journal::{Journal, What};
-use likewise_study::live::{Done, Live, Method};
+use likewise_study::journal::{Entry, Journal, What};
+use likewise_study::live::{Done, Live, Prepared};
 use serde::Serialize;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::answer::{Changed, ItemNow, NAMED};
 use crate::app::App;
-use crate::command::{Cause, ClassChange, Command, Commands, Reply};
+use crate::command::{Cause, ClassChange, Command, Commands};
 use crate::open::Open;
 use crate::problem::{Answered, Problem};
 
@@ -36,75 +34,107 @@ struct Swapped<'a> {
     who: Option<&'a str>,
 }
 
+/// Who takes the labels of the run that is open.
+enum Taker {
+    Live(Box<Live>),
+    /// A run across views has no graph that labels spread over.
+    Nobody(Journal),
+}
+
+impl Taker {
+    fn new(open: &Open, prepared: Option<Prepared>, journal: Journal) -> Self {
+        let Some(prepared) = prepared else {
+            return Self::Nobody(journal);
+        };
+        let live = Box::new(prepared.with(journal));
+        open.set_shown(live.shown());
+        Self::Live(live)
+    }
+
+    fn live(&mut self) -> Answered<&mut Live> {
+        match self {
+            Self::Live(live) => Ok(live),
+            Self::Nobody(_) => {
+                let none = Problem::conflict("a run across views takes no labels");
+                Err(none.hint("label its data, and fit again"))
+            }
+        }
+    }
+
+    fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Live(live) => live.entries(),
+            Self::Nobody(journal) => journal.entries(),
+        }
+    }
+
+    fn end(self) -> Journal {
+        match self {
+            Self::Live(live) => live.end(),
+            Self::Nobody(journal) => journal,
+        }
+    }
+}
+
 /// Answers commands until it is told to stop, or nobody can ask any more. `began` hears when the labels
 /// of the first run have spread.
 pub(crate) fn work(
     app: &App,
     mut open: Arc<Open>,
-    mut journal: Journal,
-    method: Method,
-    monitor: &Monitor,
+    journal: Journal,
     commands: mpsc::Receiver<Command>,
     began: oneshot::Sender<likewise_study::Result<()>>,
 ) {
+    let prepared = match open.prepared(journal.entries(), &app.means) {
+        Ok(prepared) => prepared,
+        Err(e) => return drop(began.send(Err(e))),
+    };
+    let mut taker = Taker::new(&open, prepared, journal);
+    let _ = began.send(Ok(()));
     let mut commands = Commands::new(commands);
-    let mut began = Some(began);
-    let mut swapped: Option<(Cause, Reply<()>)> = None;
-    // The run that stood before, in case the next one cannot begin.
-    let mut before: Option<Arc<Open>> = None;
-    loop {
-        let run = open.clone();
-        let Some(one) = run.one_view() else {
-            let _ = began.take().map(|began| began.send(Ok(())));
-            settle(app, &run, swapped.take());
-            match without_labels(&mut commands) {
-                Some((next, cause, reply)) => {
-                    (before, open, swapped) = (Some(run.clone()), next, Some((cause, reply)));
-                    continue;
-                }
-                None => return,
+    while let Some(command) = commands.next() {
+        match command {
+            Command::Stop => return,
+            Command::Entries { reply } => drop(reply.send(Ok(taker.entries().to_vec()))),
+            Command::Swap {
+                open: next,
+                prepared,
+                cause,
+                reply,
+            } => {
+                taker = Taker::new(&next, prepared.map(|prepared| *prepared), taker.end());
+                open = next;
+                settle(app, &open, &cause);
+                let _ = reply.send(Ok(()));
             }
-        };
-        // Labels of other data than the run's are told of.
-        let told = monitor.clone();
-        let heard = monitor.quiet().also(move |event| {
-            if let Event::Warning(message) = event {
-                told.warn(message);
+            Command::Label {
+                ids,
+                label,
+                who,
+                reply,
+            } => drop(reply.send(self::label(app, &open, &mut taker, &ids, label, who))),
+            Command::Undo { who, reply } => {
+                let undone = taker.live().and_then(|live| undo(app, &open, live, who));
+                let _ = reply.send(undone);
             }
-        });
-        let mut live = match Live::begin(run.items.clone(), &one.graph, method, journal, heard) {
-            Ok(live) => live,
-            Err((e, kept)) => {
-                if let Some(began) = began.take() {
-                    let _ = began.send(Err(e));
-                    return;
-                }
-                if let Some((_, reply)) = swapped.take() {
-                    let _ = reply.send(Err(e.into()));
-                }
-                let Some(old) = before.take() else { return };
-                (open, journal) = (old, kept);
-                continue;
+            Command::Class { change, who, reply } => {
+                let done = taker.live().and_then(|live| Ok(class(live, change, who)?));
+                let _ = reply.send(done.and_then(|done| tell(app, &open, &done)));
             }
-        };
-        // It holds a whole run, and is needed no more.
-        drop(before.take());
-        run.set_shown(live.shown());
-        let _ = began.take().map(|began| began.send(Ok(())));
-        settle(app, &run, swapped.take());
-        let Some((next, cause, reply)) = answer(app, &run, &mut live, &mut commands) else {
-            return;
-        };
-        journal = live.end();
-        (before, open, swapped) = (Some(run.clone()), next, Some((cause, reply)));
+            Command::Why { run, row, reply } => {
+                // Of a run that has gone nothing can be said any more; the item itself can be shown.
+                let why = match &taker {
+                    Taker::Live(live) if run == open.serial => live.why(row).map_err(Problem::from),
+                    _ => Ok(None),
+                };
+                let _ = reply.send(why);
+            }
+        }
     }
 }
 
 /// The run answers from now on.
-fn settle(app: &App, run: &Arc<Open>, swapped: Option<(Cause, Reply<()>)>) {
-    let Some((cause, reply)) = swapped else {
-        return;
-    };
+fn settle(app: &App, run: &Arc<Open>, cause: &Cause) {
     app.set_open(run.clone());
     let told = Swapped {
         model: run.number,
@@ -112,61 +142,36 @@ fn settle(app: &App, run: &Arc<Open>, swapped: Option<(Cause, Reply<()>)>) {
         who: cause.who.as_deref(),
     };
     app.events.tell("model", &told);
-    let _ = reply.send(Ok(()));
 }
 
-type Next = (Arc<Open>, Cause, Reply<()>);
+fn label(
+    app: &App,
+    run: &Open,
+    taker: &mut Taker,
+    ids: &[String],
+    label: Option<String>,
+    who: Option<String>,
+) -> Answered<Changed> {
+    let live = taker.live()?;
+    let rows = ids.iter().map(|id| match run.items.row(id) {
+        Some(row) => Ok(row as u32),
+        None => Err(Problem::no_item(id)),
+    });
+    let rows = rows.collect::<Answered<Vec<u32>>>()?;
+    let done = live.label(&rows, label.as_deref(), who)?;
+    tell(app, run, &done)
+}
 
-/// Answers until another run comes.
-fn answer(app: &App, run: &Open, live: &mut Live, commands: &mut Commands) -> Option<Next> {
-    while let Some(command) = commands.next() {
-        match command {
-            Command::Stop => return None,
-            Command::Swap { open, cause, reply } => return Some((open, cause, reply)),
-            Command::Label {
-                ids,
-                label,
-                who,
-                reply,
-            } => {
-                let rows = ids.iter().map(|id| match run.items.row(id) {
-                    Some(row) => Ok(row as u32),
-                    None => Err(Problem::no_item(id)),
-                });
-                let done = rows.collect::<Answered<Vec<u32>>>().and_then(|rows| {
-                    let done = live.label(&rows, label.as_deref(), who)?;
-                    tell(app, run, &done)
-                });
-                let _ = reply.send(done);
-            }
-            Command::Undo { who, reply } => {
-                let _ = reply.send(undo(app, run, live, who));
-            }
-            Command::Class { change, who, reply } => {
-                let done = match change {
-                    ClassChange::Add(name) => live.add_class(name, who),
-                    ClassChange::Rename { from, to } => live.rename_class(from, to, who),
-                    ClassChange::Merge { from, into } => live.merge_class(from, into, who),
-                };
-                let done = done.map_err(Problem::from);
-                let _ = reply.send(done.and_then(|done| tell(app, run, &done)));
-            }
-            Command::Why {
-                run: asked,
-                row,
-                reply,
-            } => {
-                // Of a run that has gone nothing can be said any more; the item itself can be shown.
-                let why = if asked == run.serial {
-                    live.why(row).map_err(Problem::from)
-                } else {
-                    Ok(None)
-                };
-                let _ = reply.send(why);
-            }
-        }
+fn class(
+    live: &mut Live,
+    change: ClassChange,
+    who: Option<String>,
+) -> likewise_study::Result<Done> {
+    match change {
+        ClassChange::Add(name) => live.add_class(name, who),
+        ClassChange::Rename { from, to } => live.rename_class(from, to, who),
+        ClassChange::Merge { from, into } => live.merge_class(from, into, who),
     }
-    None
 }
 
 fn undo(app: &App, run: &Open, live: &mut Live, who: Option<String>) -> Answered<Changed> {
@@ -205,23 +210,4 @@ fn tell(app: &App, run: &Open, done: &Done) -> Answered<Changed> {
         );
     }
     Ok(changed)
-}
-
-/// A run across views has no graph that labels spread over.
-fn without_labels(commands: &mut Commands) -> Option<Next> {
-    let none = || {
-        Problem::conflict("a run across views takes no labels")
-            .hint("label its data, and fit again")
-    };
-    while let Some(command) = commands.next() {
-        match command {
-            Command::Stop => return None,
-            Command::Swap { open, cause, reply } => return Some((open, cause, reply)),
-            Command::Label { reply, .. }
-            | Command::Undo { reply, .. }
-            | Command::Class { reply, .. } => drop(reply.send(Err(none()))),
-            Command::Why { reply, .. } => drop(reply.send(Ok(None))),
-        }
-    }
-    None
 }

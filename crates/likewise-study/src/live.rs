@@ -17,11 +17,15 @@
 
 mod following;
 mod items;
+mod judge;
 mod labeled;
 mod plane;
+mod prepared;
 mod queue;
 mod shown;
 mod since;
+mod spreading;
+mod undo;
 mod why;
 
 use std::collections::{HashMap, HashSet};
@@ -29,24 +33,22 @@ use std::path::Path;
 use std::sync::Arc;
 
 use likewise::{Graph, Monitor, Similarity};
-use likewise_io::items::ItemRow;
 use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 pub use self::following::Method;
-use self::following::{Believed, Following};
 pub use self::items::Items;
+use self::judge::Judge;
 pub use self::labeled::Labeled;
 pub use self::plane::{Plane, plane};
+pub use self::prepared::Prepared;
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
 pub use self::since::{settle, since};
+use self::spreading::Spreading;
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
 use crate::{Result, run_graph, usage};
-
-/// Changes from which on spreading anew is as fast as following them one by one.
-const MANY: usize = 8;
 
 /// The graph that labels spread over: of the rows that the run is searched by. Of many items it is kept in the folder of
 /// the run, in `.graph.npz`.
@@ -79,125 +81,26 @@ pub struct Done {
     pub class_kept: Option<String>,
 }
 
-/// The labels of a run, and what spread of them.
-struct Spread<'g> {
-    session: Option<Following<'g>>,
-    base: Believed,
-    had_label: Vec<bool>,
-    origin: Vec<String>,
-    first: Labeled,
-    labeled: Labeled,
-}
-
 /// A run whose labels change.
-pub struct Live<'g> {
+pub struct Live {
     items: Arc<Items>,
-    graph: &'g Graph,
-    method: Method,
     journal: Journal,
-    monitor: Monitor,
-    session: Option<Following<'g>>,
+    spreading: Spreading,
     /// What was labeled before the first entry of the journal.
     first: Labeled,
-    /// The classes of the run, by which the next two count.
-    origin: Vec<String>,
-    /// What the labels of the run alone say, and whose they are.
-    base: Believed,
-    had_label: Vec<bool>,
-    /// What the fit believed.
-    fitted: Believed,
-    /// From the confidence of the labels that spread to that of the fit.
-    scale: Scale,
+    judge: Judge,
     shown: Current,
 }
 
-impl<'g> Live<'g> {
-    /// Begins with the labels of a run, and follows its journal.
-    ///
-    /// Fails where the graph is of another number of items, and when cancelled.
-    pub fn begin(
-        items: Arc<Items>,
-        graph: &'g Graph,
-        method: Method,
-        journal: Journal,
-        monitor: Monitor,
-    ) -> Result<Self, (likewise::Error, Journal)> {
-        match Self::spread(&items, graph, method, &journal, &monitor) {
-            Ok(Spread {
-                session,
-                base,
-                had_label,
-                origin,
-                first,
-                labeled,
-            }) => {
-                let fitted = fitted(&items, &origin);
-                let sequence = journal.sequence();
-                let shown = Shown::new(items.clone(), labeled.clone(), sequence);
-                let scale = Scale::between(&base, &fitted);
-                let live = Self {
-                    items,
-                    graph,
-                    method,
-                    journal,
-                    monitor,
-                    session,
-                    first,
-                    origin,
-                    base,
-                    had_label,
-                    fitted,
-                    scale,
-                    shown: Current::new(shown.clone()),
-                };
-                live.shown.set(live.judged(shown));
-                Ok(live)
-            }
-            Err(e) => Err((e, journal)),
-        }
-    }
-
-    fn spread(
-        items: &Items,
-        graph: &'g Graph,
-        method: Method,
-        journal: &Journal,
-        monitor: &Monitor,
-    ) -> Result<Spread<'g>> {
-        if graph.n() != items.rows.len() {
-            return Err(likewise::Error::data(format!(
-                "the graph has {} nodes, the run {} items",
-                graph.n(),
-                items.rows.len()
-            )));
-        }
-        let entries = journal.entries();
-        warn_of_strangers(entries, &items.by_id, monitor);
-        let own = Labeled::of(&items.rows)?;
-        let quiet = monitor.quiet();
-        let mut session = method.begin(graph, &own.as_labels()?, &quiet)?;
-        let base = believed(session.as_ref(), graph.n());
-        let (first, labeled) = replayed(&own, entries, &items.by_id)?;
-        if (own.classes(), own.labels()) != (labeled.classes(), labeled.labels()) {
-            session = method.begin(graph, &labeled.as_labels()?, &quiet)?;
-        }
-        Ok(Spread {
-            session,
-            base,
-            had_label: own
-                .labels()
-                .iter()
-                .map(|label| label.class().is_some())
-                .collect(),
-            origin: own.classes().to_vec(),
-            first,
-            labeled,
-        })
-    }
-
+impl Live {
     /// What is shown, for whoever reads it meanwhile; it is renewed by every change.
     pub fn shown(&self) -> Current {
         self.shown.clone()
+    }
+
+    /// All entries of the journal, the oldest first.
+    pub fn entries(&self) -> &[Entry] {
+        self.journal.entries()
     }
 
     /// The journal, to go on with another model.
@@ -265,100 +168,6 @@ impl<'g> Live<'g> {
 
     fn row(&self, change: &Change) -> Option<u32> {
         self.items.by_id.get(&change.id).copied()
-    }
-
-    /// Takes the last entry back that was not taken back yet, of `who` if given; `None` where there is
-    /// none. The labels are then those of the entries that stand without it, so that items that were labeled
-    /// since keep what they were given then.
-    ///
-    /// Fails where a later change of classes would mean something else without it, or two classes would be one, and where
-    /// the journal cannot be written.
-    pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
-        let Some(last) = self.journal.last(who.as_deref()).cloned() else {
-            return Ok(None);
-        };
-        let others = self.journal.standing();
-        let others = others.filter(|entry| entry.sequence != last.sequence);
-        let labeled = self.first.after(others, &self.items.by_id);
-        self.check_apart(&last, &labeled)?;
-        let before = self.shown.get();
-        let back = self.differing(before.labeled(), &labeled);
-        let moved: HashSet<&str> = back.iter().map(|change| change.id.as_str()).collect();
-        let later = self.journal.standing();
-        let later =
-            later.filter(|entry| entry.sequence > last.sequence && entry.what == What::Label);
-        let since: HashSet<&str> = later
-            .flat_map(|entry| &entry.items)
-            .map(|change| change.id.as_str())
-            .collect();
-        let own = last.items.iter().map(|change| change.id.as_str());
-        let kept = own
-            .filter(|id| since.contains(id) && !moved.contains(id))
-            .count();
-        let (class_kept, heir) = match &last.what {
-            What::AddClass(name) => (Some(name), None),
-            What::RenameClass { from, to } => (Some(to), labeled.class(from)),
-            _ => (None, None),
-        };
-        let class_kept = class_kept
-            .filter(|name| labeled.class(name).is_some())
-            .cloned();
-        let entry = self
-            .journal
-            .append(who, What::Undo(last.sequence), back)?
-            .clone();
-        let done = self.show(labeled, heir, entry, &[]);
-        Ok(Some(Done {
-            kept,
-            class_kept,
-            ..done
-        }))
-    }
-
-    /// Fails where another change would mean something else without this entry, or two classes would be one: the labels
-    /// are then these.
-    fn check_apart(&self, entry: &Entry, then: &Labeled) -> Result<()> {
-        // Of labels no other item moves.
-        if entry.what == What::Label {
-            return Ok(());
-        }
-        let by_id = &self.items.by_id;
-        let now = self.first.astray(self.journal.standing(), by_id);
-        let others = (self.journal.standing()).filter(|other| other.sequence != entry.sequence);
-        let astray = self.first.astray(others, by_id);
-        if let Some(new) = astray.into_iter().find(|other| !now.contains(other)) {
-            let (What::AddClass(name)
-            | What::RenameClass { to: name, .. }
-            | What::MergeClass { from: name, .. }) = &new.what
-            else {
-                return Ok(());
-            };
-            let by = new.who.as_ref().map(|who| format!(" by {who}"));
-            return Err(usage(format!(
-                "the class \"{name}\" has been changed since (change {}{}), on top of this: take that back first",
-                new.sequence,
-                by.unwrap_or_default()
-            )));
-        }
-        let shown = self.shown.get();
-        if let Some([a, b, one]) = shown.labeled().made_one(then) {
-            return Err(usage(format!(
-                "\"{a}\" and \"{b}\" would be one class, \"{one}\"; rename or relabel one of them first"
-            )));
-        }
-        Ok(())
-    }
-
-    /// The changes that lead from labels to others.
-    fn differing(&self, from: &Labeled, to: &Labeled) -> Vec<Change> {
-        let differ = |&row: &usize| from.given(row) != to.given(row);
-        let rows = (0..self.items.rows.len()).filter(differ);
-        let each = rows.map(|row| Change {
-            id: self.items.rows[row].id.clone(),
-            old: from.given(row).map(str::to_owned),
-            new: to.given(row).map(str::to_owned),
-        });
-        each.collect()
     }
 
     /// Adds a class. Fails where it is there, or where its name is no name of a class.
@@ -445,10 +254,11 @@ impl<'g> Live<'g> {
         let moved: Vec<Option<u32>> = (classes.iter())
             .map(|name| labeled.class(name).or(heir))
             .collect();
-        let same_classes = labeled.classes() == classes;
-        self.follow(&labeled, &rows, same_classes);
+        self.spreading.follow(&labeled);
         // All of it at once: the numbers of the classes may be others.
-        let shown = self.judged(Shown::new(self.items.clone(), labeled, entry.sequence));
+        let shown = Shown::new(self.items.clone(), labeled, entry.sequence);
+        let following = self.spreading.following();
+        let shown = self.judge.judged(shown, following, &self.journal);
         let new = |class: u32| moved[class as usize];
         let (old, now) = (before.beliefs(), shown.beliefs());
         let changed = (0..now.len() as u32).into_par_iter();
@@ -468,174 +278,19 @@ impl<'g> Live<'g> {
         }
     }
 
-    /// Brings the session to the new labels of some rows.
-    fn follow(&mut self, labeled: &Labeled, rows: &[u32], same_classes: bool) {
-        let few = rows.len() <= MANY.max(labeled.classes().len());
-        if let (true, true, Some(session)) = (same_classes, few, &mut self.session) {
-            let monitor = self.monitor.quiet();
-            let relabeled = rows.iter().try_for_each(|&row| {
-                let label = labeled.labels()[row as usize];
-                session.relabel(row as usize, label, &monitor)
-            });
-            if relabeled.is_ok() {
-                return;
-            }
-        }
-        // Without a label, and where a solve did not end, there are no beliefs.
-        let quiet = self.monitor.quiet();
-        let begun = labeled.as_labels();
-        let begun = begun.and_then(|labels| self.method.begin(self.graph, &labels, &quiet));
-        self.session = begun.unwrap_or_default();
-    }
-
-    /// What the classes of the run are among those of now; none for one that is gone.
-    ///
-    /// A fit that learned from the journal has its newer names. Where one of these is taken back since, the class
-    /// goes on under its older name.
-    fn of_origin(&self, labeled: &Labeled) -> Vec<Option<u32>> {
-        let all: Vec<&Entry> = self
-            .journal
-            .entries()
-            .iter()
-            .filter(|entry| renames(entry))
-            .collect();
-        let standing: Vec<&Entry> = self
-            .journal
-            .standing()
-            .filter(|entry| renames(entry))
-            .collect();
-        let each = self.origin.iter().map(|class| {
-            let now = labeled.class(self.onward(&standing, class, class));
-            let older = || self.onward(&standing, class, self.backward(&all, class));
-            now.or_else(|| labeled.class(older()))
-        });
-        each.collect()
-    }
-
-    /// The name that a class of the run has after these changes, if it had `name` before them.
-    fn onward<'a>(&self, changes: &[&'a Entry], class: &str, mut name: &'a str) -> &'a str {
-        for entry in changes {
-            let (What::RenameClass { from, to } | What::MergeClass { from, into: to }) =
-                &entry.what
-            else {
-                continue;
-            };
-            if name == from && !self.is_other(entry, class) {
-                name = to;
-            }
-        }
-        name
-    }
-
-    /// The name that a class of the run had before all changes of its name that the fit knew.
-    fn backward<'a>(&self, changes: &[&'a Entry], class: &'a str) -> &'a str {
-        let mut name = class;
-        for entry in changes.iter().rev() {
-            if let What::RenameClass { from, to } = &entry.what
-                && name == to
-                && !self.is_other(entry, class)
-            {
-                name = from;
-            }
-        }
-        name
-    }
-
-    /// Whether an entry changed the labels of another class of the run than this.
-    fn is_other(&self, entry: &Entry, class: &str) -> bool {
-        let own = entry.items.iter().filter_map(|change| self.row(change));
-        let mut own = own.filter_map(|row| self.items.rows[row as usize].label.as_deref());
-        let first = own.next();
-        first.is_some_and(|first| first != class) && own.all(|label| label != class)
-    }
-
-    /// What is to be shown by the labels as they are now.
-    fn judged(&self, mut shown: Shown) -> Shown {
-        let by_label = self.session.as_ref().map(Following::pseudo_label);
-        let own = |row: usize| by_label.and_then(|class| class[row]);
-        let of_origin = self.of_origin(shown.labeled());
-        let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
-        let is_gone = |row: usize| {
-            let fitted = self.fitted.class[row];
-            fitted.is_some() && translated(fitted).is_none()
-        };
-        let labels = shown.labeled().labels();
-        let is_new = |row: usize| {
-            own(row) != translated(self.base.class[row])
-                || labels[row].class().is_some() != self.had_label[row]
-        };
-        let by_labels: Vec<usize> = (0..self.graph.n())
-            .into_par_iter()
-            .filter(|&row| self.session.is_none() || is_new(row) || is_gone(row))
-            .collect();
-        // Of few rows, so that not all of them need it.
-        let confidence = match &self.session {
-            Some(session) => session.confidence_of(&by_labels),
-            None => vec![0.0; by_labels.len()],
-        };
-        let by_fit = |row: usize| {
-            (
-                translated(self.fitted.class[row]),
-                self.fitted.confidence[row],
-            )
-        };
-        shown.set_all(by_fit);
-        for (row, confidence) in by_labels.into_iter().zip(confidence) {
-            let sure = self.scale.of(confidence);
-            // What has a label, or has lost one, is what the labels say.
-            let is_sure = confidence >= 1.0 || self.had_label[row] || sure >= by_fit(row).1;
-            if is_sure || is_gone(row) || self.session.is_none() {
-                shown.set(row, own(row), sure);
-            }
-        }
-        shown
-    }
-
     /// Why an item is believed to be what the labels say; `None` where no label reaches it.
     ///
     /// Fails for a row that there is not, and when cancelled.
     pub fn why(&self, row: usize) -> Result<Option<Why>> {
-        let Some(session) = &self.session else {
+        let Some(why) = self.spreading.why(&self.items, row)? else {
             return Ok(None);
         };
-        let why = why::of(session, self.graph, &self.items, row, &self.monitor.quiet())?;
         // On the scale of what is shown.
-        Ok(why.map(|why| Why {
-            confidence: self.scale.of(why.confidence),
+        Ok(Some(Why {
+            confidence: self.judge.sure(why.confidence),
             ..why
         }))
     }
-}
-
-/// The labels of a run as they were before the first entry of its journal, and by all that stand.
-///
-/// Fails where an entry takes back what is not there.
-fn replayed(
-    own: &Labeled,
-    entries: &[Entry],
-    by_id: &HashMap<String, u32>,
-) -> Result<(Labeled, Labeled)> {
-    for entry in entries {
-        if let What::Undo(sequence) = entry.what
-            && !(1..entry.sequence).contains(&sequence)
-        {
-            return Err(likewise::Error::data(format!(
-                "entry {} of the journal takes back an entry {sequence} that is not there",
-                entry.sequence
-            )));
-        }
-    }
-    let first = own.before(entries, by_id);
-    let labeled = first.after(journal::standing(entries), by_id);
-    Ok((first, labeled))
-}
-
-/// Whether an entry gives a class another name, be it that of another class.
-fn renames(entry: &Entry) -> bool {
-    matches!(
-        entry.what,
-        What::RenameClass { .. } | What::MergeClass { .. }
-    )
 }
 
 /// How many items have a label by these entries of a journal, and are none of these.
@@ -662,59 +317,5 @@ fn warn_of_strangers(entries: &[Entry], by_id: &HashMap<String, u32>, monitor: &
             journal::NAME,
             missing.len()
         ));
-    }
-}
-
-fn believed(session: Option<&Following>, n: usize) -> Believed {
-    let nothing = || Believed {
-        class: vec![None; n],
-        confidence: vec![0.0; n],
-    };
-    session.map_or_else(nothing, Following::believed)
-}
-
-/// Brings the confidence of labels that spread to the scale of the fit: the share of items that have less of the
-/// one has less of the other. Else what one label moves would look doubtful beside what none has moved.
-struct Scale {
-    /// Confidences of items without a label, ascending; both of the same items.
-    from: Vec<f32>,
-    to: Vec<f32>,
-}
-
-impl Scale {
-    fn between(base: &Believed, fitted: &Believed) -> Self {
-        let open = |&row: &usize| base.confidence[row] < 1.0 && fitted.class[row].is_some();
-        let open: Vec<usize> = (0..base.class.len()).filter(open).collect();
-        let sorted = |of: &Believed| {
-            let mut all: Vec<f32> = open.iter().map(|&row| of.confidence[row]).collect();
-            all.sort_unstable_by(f32::total_cmp);
-            all
-        };
-        Self {
-            from: sorted(base),
-            to: sorted(fitted),
-        }
-    }
-
-    /// Nothing at all and a label stay what they are.
-    fn of(&self, confidence: f32) -> f32 {
-        if confidence <= 0.0 || confidence >= 1.0 {
-            return confidence;
-        }
-        let below = self.from.partition_point(|&known| known < confidence);
-        let place = below.min(self.to.len().saturating_sub(1));
-        self.to.get(place).copied().unwrap_or(confidence)
-    }
-}
-
-/// What the fit believed, by the classes of the run.
-fn fitted(items: &Items, origin: &[String]) -> Believed {
-    let places: HashMap<&str, u32> = origin.iter().map(String::as_str).zip(0..).collect();
-    let class = |item: &ItemRow| places.get(item.pseudo_label.as_deref()?).copied();
-    Believed {
-        class: items.rows.iter().map(class).collect(),
-        confidence: (items.rows.iter())
-            .map(|item| item.confidence.unwrap_or(0.0))
-            .collect(),
     }
 }

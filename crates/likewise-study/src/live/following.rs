@@ -60,18 +60,15 @@ impl Method {
         })
     }
 
-    /// Spreads labels; `None` where there are none.
+    /// Spreads labels, of which there are some.
     pub(super) fn begin<'g>(
         self,
         graph: &'g Graph,
         labels: &Labels,
         monitor: &Monitor,
-    ) -> Result<Option<Following<'g>>> {
-        if labels.n_known() == 0 {
-            return Ok(None);
-        }
+    ) -> Result<Following<'g>> {
         let fine = if graph.n() > MANY { COARSE } else { FINE };
-        Ok(Some(match self {
+        Ok(match self {
             Self::Harmonic => {
                 let harmonic = Harmonic::new().mu(HOLD).tolerance(fine);
                 Following::Held(Box::new(harmonic.session(graph, labels, monitor)?))
@@ -89,7 +86,7 @@ impl Method {
                     .tolerance(fine)
                     .session(graph, labels, monitor)?,
             ),
-        }))
+        })
     }
 }
 
@@ -115,6 +112,14 @@ impl Following<'_> {
             Self::Poisson(session) => session.relabel(item, label, monitor),
         }
         .map(drop)
+    }
+
+    pub(super) fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
+        match self {
+            Self::Held(session) => session.regroup(classes, places),
+            Self::Lgc(session) => session.regroup(classes, places),
+            Self::Poisson(session) => session.regroup(classes, places),
+        }
     }
 
     pub(super) fn labels(&self) -> &Labels {
@@ -202,13 +207,13 @@ mod tests {
         let (graph, labels) = clouds(500);
         let silent = Monitor::silent();
         for method in [Method::Harmonic, Method::Lgc, Method::Poisson] {
-            let mut following = method.begin(&graph, &labels, &silent).unwrap().unwrap();
+            let mut following = method.begin(&graph, &labels, &silent).unwrap();
             for i in 0..50 {
                 let label = Label::Known((i % 5) as u32);
                 following.relabel(i * 10 + 3, label, &silent).unwrap();
             }
             let anew = method.begin(&graph, following.labels(), &silent);
-            let anew = anew.unwrap().unwrap();
+            let anew = anew.unwrap();
             let pairs = following.pseudo_label().iter().zip(anew.pseudo_label());
             let other = pairs.filter(|(a, b)| a != b).count();
             assert!(other <= 3, "{}: {other}", method.name());
@@ -227,9 +232,5 @@ mod tests {
         }
         let said = Method::named("goldberg").unwrap_err().to_string();
         assert!(said.contains("harmonic, lgc, mixed, poisson"), "{said}");
-        let (graph, labels) = clouds(80);
-        let none = labels.masked(|_| false);
-        let begun = Method::Lgc.begin(&graph, &none, &Monitor::silent());
-        assert!(begun.unwrap().is_none());
     }
 }

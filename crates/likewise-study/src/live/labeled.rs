@@ -6,7 +6,7 @@ use std::sync::Arc;
 use likewise::{Label, Labels};
 use likewise_io::items::ItemRow;
 
-use crate::journal::{Change, Entry, What};
+use crate::journal::{self, Change, Entry, What};
 use crate::run_folder::OUTSIDE;
 use crate::{Result, plain, usage};
 
@@ -158,6 +158,24 @@ impl Labeled {
             first.drop_unused();
         }
         first
+    }
+
+    /// The labels of a run by all entries of its journal that stand.
+    ///
+    /// Fails where an entry takes back what is not there.
+    pub(super) fn replayed(&self, entries: &[Entry], rows: &HashMap<String, u32>) -> Result<Self> {
+        for entry in entries {
+            if let What::Undo(sequence) = entry.what
+                && !(1..entry.sequence).contains(&sequence)
+            {
+                return Err(likewise::Error::data(format!(
+                    "entry {} of the journal takes back an entry {sequence} that is not there",
+                    entry.sequence
+                )));
+            }
+        }
+        let first = self.before(entries, rows);
+        Ok(first.after(journal::standing(entries), rows))
     }
 
     /// The same after these entries, one after the other.

@@ -5,7 +5,7 @@ use std::path::Path;
 use likewise::Monitor;
 use likewise_io::items::ItemRow;
 
-use super::{Items, Labeled, replayed, warn_of_strangers};
+use super::{Items, Labeled, warn_of_strangers};
 use crate::Result;
 use crate::journal::{self, Change, Journal, What};
 
@@ -22,7 +22,7 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<
     }
     let items = Items::new(items);
     warn_of_strangers(&entries, &items.by_id, monitor);
-    let (_, labeled) = replayed(&Labeled::of(items.rows())?, &entries, &items.by_id)?;
+    let labeled = Labeled::of(items.rows())?.replayed(&entries, &items.by_id)?;
     let rows = labeled.rows(items.rows());
     let given = rows.iter().zip(items.rows());
     let given = given
@@ -42,7 +42,7 @@ pub fn settle(run: &Path, items: Vec<ItemRow>, who: &str) -> Result<usize> {
     let (mut journal, _) = Journal::open(run)?;
     let items = Items::new(items);
     let own = Labeled::of(items.rows())?;
-    let (_, labeled) = replayed(&own, journal.entries(), &items.by_id)?;
+    let labeled = own.replayed(journal.entries(), &items.by_id)?;
     // A fit is told of labels, and of none that are taken away.
     let differs = |&row: &usize| own.name(row).is_some() && own.name(row) != labeled.name(row);
     let changes: Vec<Change> = (0..items.rows().len())

@@ -16,6 +16,7 @@
 use ndarray::{Array2, ArrayView2};
 
 use super::parts::known::Known;
+use super::parts::regroup::Places;
 use super::session::{changed, check_item, largest_first, reaching};
 use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
@@ -118,6 +119,26 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
             .filter(|((old, new), _)| old != new)
             .map(|(_, item)| item)
             .collect())
+    }
+
+    /// Goes on with other classes: those labeled of class `c` are of `places[c]` from now on. Classes at one place are
+    /// one, a place of none is a class without a label, and one without a label may go (`None`).
+    ///
+    /// Fails where there is not a place below the number of `classes` for each class that has a label, and where the
+    /// sizes that are known do not suit them; the session is then as before. Costs O(n C), and a copy of `A` for so
+    /// long.
+    pub fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
+        let (places, labels) = Places::of(places, &self.labels, classes)?;
+        let (sums, beliefs) = {
+            let known = Known::new(self.graph, &labels, &Monitor::silent())?;
+            self.method.check_sizes(&known)?;
+            let sums = places.columns(&self.sums, labels.n_classes());
+            let convergence = self.beliefs.convergence.clone();
+            let beliefs = self.method.decided(&known, &sums, convergence)?;
+            (sums, beliefs)
+        };
+        (self.labels, self.sums, self.beliefs) = (labels, sums, beliefs);
+        Ok(())
     }
 
     /// Takes the column of an item from one class to another; gives how its solve went, `None` where none is
@@ -346,6 +367,32 @@ pub(super) mod tests {
         }
         let said = session.sources(graph.n(), &silent).unwrap_err();
         assert!(said.to_string().starts_with("item = "));
+    }
+
+    /// Other classes are as if they had been so from the start: the last one goes into the first, the others take other
+    /// places, and one is new.
+    pub(in crate::propagate) fn regroups<M: Additive + Propagate>(
+        method: &M,
+        mut session: AdditiveSession<'_, M>,
+    ) {
+        let names = ["x", "y", "z", "w"].map(String::from).to_vec();
+        let places = [Some(3), Some(1), Some(3)];
+        let before = session.clone();
+        let items = before.labels().items().iter().map(|label| {
+            let place = label.class().and_then(|class| places[class as usize]);
+            place.map_or(*label, Label::Known)
+        });
+        let by_hand = Labels::new(names.clone(), items.collect()).unwrap();
+        session.regroup(names.clone(), &places).unwrap();
+        assert_eq!(session.labels(), &by_hand);
+        let silent = Monitor::silent();
+        let scratch = method.propagate(session.graph, &by_hand, &silent).unwrap();
+        assert!(farthest(session.scores(), scratch.scores.view()) < 1e-5);
+        for i in (0..by_hand.len()).filter(|&i| clear(&scratch, &by_hand, i)) {
+            assert_eq!(session.pseudo_label()[i], scratch.pseudo_label[i]);
+        }
+        assert!(session.regroup(names[..1].to_vec(), &[None; 4]).is_err());
+        assert_eq!(session.labels(), &by_hand);
     }
 
     /// What a session refuses leaves it as it was; item 4 is not there, and the size of class 2 is held at 0.

@@ -110,7 +110,7 @@ impl Additive for Lgc {
 #[cfg(test)]
 mod tests {
     use super::super::additive_session::tests::{
-        comes_back, follows_any_changes, refuses, sources_sum_up, with_a_third_class,
+        comes_back, follows_any_changes, refuses, regroups, sources_sum_up, with_a_third_class,
     };
     use super::*;
     use crate::Label;
@@ -170,6 +170,15 @@ mod tests {
             .session(&graph, &labels, &silent())
             .unwrap();
         sources_sum_up(&session, false);
+    }
+
+    #[test]
+    fn other_classes_are_as_if_they_had_been_so_from_the_start() {
+        let graph = reference::random_graph(120, 360, 6);
+        let labels = reference::random_labels(120, 3, 6).draw(5, 1);
+        let method = fine(Mass::Uniform);
+        let session = method.session(&graph, &labels, &silent()).unwrap();
+        regroups(&method, session);
     }
 
     #[test]

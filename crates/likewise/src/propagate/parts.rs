@@ -10,6 +10,7 @@ pub(crate) mod known;
 pub mod mass;
 pub mod negative;
 pub(crate) mod parameter;
+pub(crate) mod regroup;
 pub(crate) mod scaling;
 pub mod sizes;
 pub(crate) mod stability;

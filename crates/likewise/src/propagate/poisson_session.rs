@@ -167,7 +167,7 @@ fn scores(known: &Known, flows: &Array2<f64>) -> Array2<f64> {
 #[cfg(test)]
 mod tests {
     use super::super::additive_session::tests::{
-        comes_back, follows_any_changes, refuses, sources_sum_up, with_a_third_class,
+        comes_back, follows_any_changes, refuses, regroups, sources_sum_up, with_a_third_class,
     };
     use super::*;
     use crate::Label;
@@ -299,6 +299,15 @@ mod tests {
         let graph = reference::random_graph(60, 90, 3);
         let labels = reference::random_labels(60, 3, 3);
         sources_sum_up(&fine().session(&graph, &labels, &silent()).unwrap(), true);
+    }
+
+    #[test]
+    fn other_classes_are_as_if_they_had_been_so_from_the_start() {
+        let graph = reference::random_graph(120, 360, 6);
+        let labels = reference::random_labels(120, 3, 6).draw(5, 1);
+        let method = fine();
+        let session = method.session(&graph, &labels, &silent()).unwrap();
+        regroups(&method, session);
     }
 
     #[test]

@@ -35,6 +35,7 @@ use ndarray::{Array1, Array2, ArrayView2, array};
 use super::harmonic::pulls;
 use super::parts::known::{Known, for_each_row};
 use super::parts::parameter::positive;
+use super::parts::regroup::Places;
 use super::{Harmonic, Held, Mass, Mixed, Scale};
 use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse};
 use crate::{Beliefs, Convergence, Error, ErrorKind, Graph, Label, Labels, Monitor, Result};
@@ -240,6 +241,51 @@ impl<'a> Session<'a> {
         }
         self.labels = labels;
         Ok(self.judge())
+    }
+
+    /// Goes on with other classes: those labeled of class `c` are of `places[c]` from now on. Classes at one place are
+    /// one, a place of none is a class without a label, and one without a label may go (`None`). Exact as
+    /// [`relabel`](Self::relabel) is.
+    ///
+    /// Fails where there is not a place below the number of `classes` for each class that has a label, or had one
+    /// that a [`refresh`](Self::refresh) has yet to follow; the session is then as before. Costs O(n C), and a copy of
+    /// the scores for so long.
+    ///
+    /// ```
+    /// use likewise::propagate::Harmonic;
+    /// use likewise::{Graph, Labels, Monitor};
+    /// let graph = Graph::new(vec![0, 1, 3, 4], vec![1, 0, 2, 1], vec![3.0, 3.0, 1.0, 1.0])?;
+    /// let labels = Labels::parse(["cat", "", "dog"]);
+    /// let mut session = Harmonic::new().session(&graph, &labels, &Monitor::silent())?;
+    /// // Cats are lions now, and there are bees.
+    /// session.regroup(vec!["bee".into(), "dog".into(), "lion".into()], &[Some(2), Some(1)])?;
+    /// assert_eq!(session.pseudo_label(), [Some(2), Some(2), Some(1)]);
+    /// # Ok::<(), likewise::Error>(())
+    /// ```
+    pub fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
+        let (places, labels) = Places::of(places, &self.labels, classes)?;
+        let n = labels.n_classes();
+        if let Some(second) = &mut self.mixed {
+            let moved = |class: Option<usize>| match class.map(|class| places.place(class)) {
+                Some(None) => Err(Error::data(
+                    "a class had a label that a refresh has yet to follow, and cannot go",
+                )),
+                place => Ok(place.flatten()),
+            };
+            let pending = second.pending.iter().map(|change| {
+                Ok(Change {
+                    from: moved(change.from)?,
+                    to: moved(change.to)?,
+                    ..*change
+                })
+            });
+            second.pending = pending.collect::<Result<_>>()?;
+            second.system.scores = places.columns(&second.system.scores, n);
+        }
+        self.plain.scores = places.columns(&self.plain.scores, n);
+        self.labels = labels;
+        self.judge();
+        Ok(())
     }
 
     /// Finds the negative edges anew and solves with them, from the present state; gives the
@@ -691,6 +737,67 @@ mod tests {
             assert!((pulls + u[i] * (f[[i, 0]] - y[i])).abs() < 1e-9);
         }
         assert_eq!(session.pseudo_label(), [Some(0), Some(1), Some(1), Some(1)]);
+    }
+
+    #[test]
+    fn other_classes_are_as_if_they_had_been_so_from_the_start() {
+        let n = 300;
+        let graph = reference::random_graph(n, 4 * n, 4);
+        let labels = reference::random_labels(n, 4, 4).draw(6, 1);
+        // The last class goes into the first, the second takes another place, and two are new.
+        let names = ["x", "y", "z", "w", "v"].map(String::from).to_vec();
+        let places = [Some(3), Some(1), Some(4), Some(3)];
+        let moved = |label: &Label| label.class().map(|class| places[class as usize]);
+        let items = labels.items().iter().map(|label| match moved(label) {
+            Some(place) => place.map_or(*label, Label::Known),
+            None => *label,
+        });
+        let by_hand = Labels::new(names.clone(), items.collect()).unwrap();
+        let method = Harmonic::new().mass(Mass::Uniform).tolerance(1e-12);
+        let mut session = method.session(&graph, &labels, &silent()).unwrap();
+        session.regroup(names.clone(), &places).unwrap();
+        assert_eq!(session.labels(), &by_hand);
+        let scratch = method.session(&graph, &by_hand, &silent()).unwrap();
+        assert!(farthest(session.scores(), scratch.scores()) < 1e-9);
+        assert_eq!(session.pseudo_label(), scratch.pseudo_label());
+        // It goes on from there, by a class of no label before.
+        let free = (0..n).find(|&i| labels[i] == Label::Unknown).unwrap();
+        session.relabel(free, Label::Known(0), &silent()).unwrap();
+        assert!(farthest(session.scores(), plain(&graph, session.labels()).view()) < 1e-6);
+
+        // With negative edges, and a change that they have not seen.
+        let mut session = Mixed::labeled()
+            .session(&graph, &labels, &silent())
+            .unwrap();
+        session.relabel(free, Label::Known(2), &silent()).unwrap();
+        session.regroup(names.clone(), &places).unwrap();
+        assert_eq!(session.pending(), 1);
+        session.refresh(&silent()).unwrap();
+        let anew = Mixed::labeled();
+        let anew = anew.session(&graph, session.labels(), &silent()).unwrap();
+        assert!(farthest(session.scores(), anew.scores()) < 1e-6);
+
+        // What cannot be leaves all as it was.
+        let before = session.clone();
+        let without_a_place = [Some(0), Some(1), Some(2), None, Some(3)];
+        let beyond = [Some(0), Some(1), Some(2), Some(5), Some(3)];
+        for (wrong, says) in [
+            (without_a_place, "\"w\" has labels"),
+            (beyond, "number of classes"),
+        ] {
+            let said = session.regroup(names.clone(), &wrong).unwrap_err();
+            assert!(said.to_string().contains(says), "{said}");
+        }
+        assert!(session.regroup(names.clone(), &[Some(0)]).is_err());
+        session.relabel(free, Label::Known(0), &silent()).unwrap();
+        session.relabel(free, Label::Known(1), &silent()).unwrap();
+        let gone = [None, Some(0), Some(1), Some(2), Some(3)];
+        let said = session.regroup(names[..4].to_vec(), &gone).unwrap_err();
+        assert!(said.to_string().contains("yet to follow"), "{said}");
+        assert_eq!(session.labels().classes(), before.labels().classes());
+        session.refresh(&silent()).unwrap();
+        session.regroup(names[1..].to_vec(), &gone).unwrap();
+        assert_eq!(session.scores().ncols(), 4);
     }
 
     proptest! {

@@ -1,0 +1,201 @@
+//! A run that is ready to take labels, but for those that are given while it is made so.
+
+use std::sync::Arc;
+
+use likewise::{Graph, Monitor};
+
+use super::following::Method;
+use super::items::Items;
+use super::judge::Judge;
+use super::labeled::Labeled;
+use super::shown::{Current, Shown};
+use super::spreading::Spreading;
+use super::{Live, warn_of_strangers};
+use crate::Result;
+use crate::journal::{Entry, Journal};
+
+/// A run with the labels that stood in the journal when this began.
+///
+/// **Use it** to put another run in the place of one that takes labels: the long work is done beside that one, which
+/// goes on, and [`with`](Self::with) follows what its journal got meanwhile. **Not** for labels of another journal.
+pub struct Prepared {
+    items: Arc<Items>,
+    spreading: Spreading,
+    /// The labels of the run.
+    own: Labeled,
+    /// The labels by the entries up to this one.
+    labeled: Labeled,
+    sequence: u64,
+    judge: Judge,
+}
+
+impl Prepared {
+    /// Spreads the labels of a run, and those of entries of its journal.
+    ///
+    /// Fails where the graph is of another number of items, where an entry takes back what is not there, and when
+    /// cancelled.
+    pub fn new(
+        items: Arc<Items>,
+        graph: Arc<Graph>,
+        method: Method,
+        entries: &[Entry],
+        monitor: &Monitor,
+    ) -> Result<Self> {
+        if graph.n() != items.rows.len() {
+            return Err(likewise::Error::data(format!(
+                "the graph has {} nodes, the run {} items",
+                graph.n(),
+                items.rows.len()
+            )));
+        }
+        warn_of_strangers(entries, &items.by_id, monitor);
+        let own = Labeled::of(&items.rows)?;
+        let labeled = own.replayed(entries, &items.by_id)?;
+        let mut spreading = Spreading::begin(graph, method, &own, monitor.quiet())?;
+        let judge = Judge::new(items.clone(), &own, spreading.following());
+        spreading.follow(&labeled);
+        Ok(Self {
+            items,
+            spreading,
+            own,
+            labeled,
+            sequence: entries.last().map_or(0, |entry| entry.sequence),
+            judge,
+        })
+    }
+
+    /// Takes labels from now on, into the journal whose first entries this was made of.
+    ///
+    /// Labels that it got meanwhile are followed as if they were given now: O(n C) and the solve of a column each, and
+    /// a whole spread where they are many.
+    pub fn with(self, journal: Journal) -> Live {
+        let Self {
+            items,
+            mut spreading,
+            own,
+            mut labeled,
+            sequence,
+            judge,
+        } = self;
+        let first = own.before(journal.entries(), &items.by_id);
+        if journal.sequence() > sequence {
+            labeled = first.after(journal.standing(), &items.by_id);
+            spreading.follow(&labeled);
+        }
+        let shown = Shown::new(items.clone(), labeled, journal.sequence());
+        let shown = judge.judged(shown, spreading.following(), &journal);
+        Live {
+            items,
+            journal,
+            spreading,
+            first,
+            judge,
+            shown: Current::new(shown),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use likewise::graph::KnnGraph;
+    use likewise_io::items::ItemRow;
+    use ndarray::Array2;
+
+    use super::*;
+    use crate::journal::{Change, What};
+
+    const N: usize = 90;
+
+    /// Items of three clouds on a line, the first of each of the first two labeled.
+    fn run() -> (Arc<Items>, Arc<Graph>) {
+        let x = Array2::from_shape_fn((N, 2), |(i, j)| {
+            ((i % 3) * 4 * (1 - j)) as f32 + ((i * 7919 + j * 104_729) % 997) as f32 * 0.003
+        });
+        let graph = KnnGraph::new()
+            .k(6)
+            .build(x.view(), &Monitor::silent())
+            .unwrap();
+        let rows = (0..N).map(|i| ItemRow {
+            id: i.to_string(),
+            label: ["a", "b"].get(i).map(|&class| class.to_owned()),
+            ..ItemRow::default()
+        });
+        (Arc::new(Items::new(rows.collect())), Arc::new(graph))
+    }
+
+    fn give(row: usize, old: Option<&str>, new: &str) -> (What, Vec<Change>) {
+        let change = Change {
+            id: row.to_string(),
+            old: old.map(str::to_owned),
+            new: Some(new.to_owned()),
+        };
+        (What::Label, vec![change])
+    }
+
+    #[test]
+    fn what_is_given_while_a_run_is_prepared_is_as_if_it_had_been_given_before() {
+        let class = |name: &str| (What::AddClass(name.into()), vec![]);
+        let rename = |from: &str, to: &str| {
+            let (from, to) = (from.to_owned(), to.to_owned());
+            (What::RenameClass { from, to }, vec![])
+        };
+        let meanwhile = [
+            vec![],
+            vec![give(4, None, "b"), give(6, None, "a")],
+            vec![give(4, None, "b"), (What::Undo(3), vec![])],
+            // What a whole spread has to follow: classes, and an entry from before that is taken back.
+            vec![class("c"), give(5, None, "c")],
+            vec![rename("a", "new"), give(6, None, "new")],
+            vec![(What::Undo(2), vec![]), class("c"), give(8, None, "c")],
+            vec![(What::Undo(1), vec![]), give(3, None, "b")],
+        ];
+        for method in [Method::Harmonic, Method::Lgc] {
+            for entries in &meanwhile {
+                let folder = tempfile::tempdir().unwrap();
+                let (mut journal, _) = Journal::open(folder.path()).unwrap();
+                for (what, items) in [give(2, None, "b"), give(3, None, "a")] {
+                    journal.append(None, what, items).unwrap();
+                }
+                let (items, graph) = run();
+                let silent = Monitor::silent();
+                let prepared = |journal: &Journal| {
+                    let (items, graph) = (items.clone(), graph.clone());
+                    Prepared::new(items, graph, method, journal.entries(), &silent).unwrap()
+                };
+                let early = prepared(&journal);
+                for (what, items) in entries {
+                    journal.append(None, what.clone(), items.clone()).unwrap();
+                }
+                let early = early.with(journal);
+                let shown = early.shown().get();
+                let journal = early.end();
+                let late = prepared(&journal).with(journal).shown().get();
+                assert_eq!(shown.sequence(), 2 + entries.len() as u64);
+                assert_eq!(shown.sequence(), late.sequence());
+                let (a, b) = (shown.labeled(), late.labeled());
+                assert_eq!((a.classes(), a.labels()), (b.classes(), b.labels()));
+                assert_eq!(shown.beliefs(), late.beliefs(), "{method:?} {entries:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_graph_of_other_items_and_an_entry_that_takes_back_nothing_are_refused() {
+        let (items, graph) = run();
+        let silent = Monitor::silent();
+        let fewer = Arc::new(Items::new(items.rows()[1..].to_vec()));
+        let refused = Prepared::new(fewer, graph.clone(), Method::default(), &[], &silent);
+        let said = refused.err().unwrap().to_string();
+        assert!(said.contains("90 nodes"), "{said}");
+        let entry = Entry {
+            sequence: 1,
+            time: String::new(),
+            who: None,
+            what: What::Undo(1),
+            items: vec![],
+        };
+        let refused = Prepared::new(items, graph, Method::default(), &[entry], &silent);
+        let said = refused.err().unwrap().to_string();
+        assert!(said.contains("takes back an entry 1"), "{said}");
+    }
+}
