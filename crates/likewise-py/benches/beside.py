@@ -68,11 +68,26 @@ def learned(fit, transform, x, truth):
     return nearest(transform(model, x[:n]), truth[:n], transform(model, x[n : n + 2000]), truth[n : n + 2000])
 
 
+def bounds(x):
+    """The 5th and 95th percentile of squared distances, as ITML is printed. Given to both, since metric-learn alone would take
+    those of distances, and solve another problem."""
+    import numpy as np
+    from scipy.spatial.distance import pdist
+
+    return np.percentile(pdist(x, "sqeuclidean"), (5, 95))
+
+
 def of_likewise(recipe):
     def run(x, y, truth):
         import likewise
 
-        make = lambda a, b: likewise.MetricLearner(recipe, measure=False).fit(a, b)
+        def make(a, b):
+            settings = {}
+            if recipe == "itml":
+                alike, unlike = bounds(a)
+                settings = {"learner": {"bounds": {"kind": "squared", "alike": alike, "unlike": unlike}}}
+            return likewise.MetricLearner(recipe, settings=settings, measure=False).fit(a, b)
+
         return learned(make, lambda m, a: m.transform(a), x, truth)
 
     return run
@@ -82,7 +97,9 @@ def of_metric_learn(name):
     def run(x, y, truth):
         import metric_learn
 
-        make = lambda a, b: getattr(metric_learn, name)(random_state=0).fit(a, b)
+        make = lambda a, b: getattr(metric_learn, name)(random_state=0).fit(
+            a, b, **({"bounds": bounds(a)} if name.startswith("ITML") else {})
+        )
         return learned(make, lambda m, a: m.transform(a), x, truth)
 
     return run

@@ -182,6 +182,7 @@ def endure(server, vectors, truth, given, rng):
     assert client.ask("POST", "/refit", {})[0] in (200, 202)
     while json.loads(client.ask("GET", "/refit")[1])["state"] == "running":
         time.sleep(0.2)
+    # The last one answers: the first swap is to another.
     models = [model["number"] for model in json.loads(client.ask("GET", "/models")[1])["models"]]
     items, end = rng.integers(len(truth), size=100_000), time.time() + 60 * given.minutes
     failed, memory, spent, asked, labeled, swapped = [], [], [], [], [], []
@@ -201,7 +202,7 @@ def endure(server, vectors, truth, given, rng):
             failed.append("a connection was lost")
 
     def swap(turn):
-        got = Client(server.port).ask("POST", f"/models/{models[turn % len(models)]}/restore", {})
+        got = Client(server.port).ask("POST", f"/models/{models[(turn - 1) % len(models)]}/restore", {})
         if got[0] == 200:
             swapped.append(got[2])
         else:

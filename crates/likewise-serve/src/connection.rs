@@ -12,7 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use likewise::{Error, ErrorKind, Monitor};
 use likewise_study::Result;
 use likewise_study::journal::Journal;
-use likewise_study::run_folder::{Models, RunFolder};
+use likewise_study::run_folder::{Models, Parts, RunFolder};
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
@@ -21,8 +21,9 @@ use crate::command::{Cause, WAITING};
 use crate::guard::Guard;
 use crate::open::{Means, Open};
 use crate::options::{Options, Ready, Refit};
+use crate::refit::Next;
+use crate::route;
 use crate::worker::work;
-use crate::{refit, route};
 
 /// Connections at once, those that listen to events included.
 const CONNECTIONS: usize = 512;
@@ -202,28 +203,42 @@ async fn accept(listener: &TcpListener, router: Router, app: &App) {
 
 /// Opens the run anew where another program, such as `likewise add`, has changed it.
 async fn watch(app: Arc<App>) {
+    let mut failed = None;
     loop {
         tokio::time::sleep(CHANGED).await;
         let of_app = app.clone();
-        let look = tokio::task::spawn_blocking(move || {
-            let app = &*of_app;
-            let Ok(_changing) = app.changing.try_lock() else {
-                return;
-            };
-            let own = &app.open().record.parts;
-            let there = RunFolder::read_parts(&app.run);
-            if let Ok(there) = there
-                && there != *own
-                && let Ok(number) = Models::of(&app.run).current()
-            {
-                // Where it cannot be read, the old one goes on.
-                let cause = Cause {
-                    why: "changed",
-                    who: None,
-                };
-                let _ = refit::swap(app, &app.run, number, cause);
-            }
-        });
-        let _ = look.await;
+        let look = tokio::task::spawn_blocking(move || look(&of_app, failed));
+        failed = look.await.unwrap_or_default();
+    }
+}
+
+/// Looks once; gives what cannot be opened, which has `failed` before or does now: the old run goes on.
+fn look(app: &App, failed: Option<Parts>) -> Option<Parts> {
+    let Ok(_changing) = app.changing.try_lock() else {
+        return failed;
+    };
+    let there = RunFolder::read_parts(&app.run).ok()?;
+    if there == app.open().record.parts {
+        return None;
+    }
+    if failed.as_ref() == Some(&there) {
+        return failed;
+    }
+    let number = Models::of(&app.run).current().ok()?;
+    let cause = Cause {
+        why: "changed",
+        who: None,
+    };
+    let next = Next::read(app, &app.run, number, &app.quiet());
+    match next.and_then(|next| next.answer(app, cause)) {
+        Ok(()) => None,
+        Err(problem) => {
+            app.monitor().warn(format!(
+                "{} has changed and cannot be opened, so the run of before goes on: {}",
+                app.run.display(),
+                problem.error
+            ));
+            Some(there)
+        }
     }
 }

@@ -61,8 +61,13 @@ impl Means {
 
     /// The same, whose progress nobody hears.
     pub(crate) fn quiet(&self) -> Self {
+        self.heard_by(&self.monitor.quiet())
+    }
+
+    /// The same, whose progress another one hears and stops.
+    pub(crate) fn heard_by(&self, monitor: &Monitor) -> Self {
         Self {
-            monitor: self.monitor.quiet(),
+            monitor: monitor.clone(),
             stages: Stages::default(),
             device: self.device.clone(),
             max_memory: self.max_memory,
@@ -211,7 +216,8 @@ impl Open {
             }
         });
         let (items, graph) = (self.items.clone(), one.graph.clone());
-        Prepared::new(items, graph, means.method, entries, &heard).map(Some)
+        let learned = self.record.journal;
+        Prepared::new(items, graph, means.method, entries, learned, &heard).map(Some)
     }
 
     /// Where the labels spread; none in a run across views.

@@ -4,8 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
 use likewise::Monitor;
-use likewise_io::items::ItemRow;
-use likewise_study::fit::{More, Request};
+use likewise_study::fit::{LabeledItems, More, Request};
 use likewise_study::live::Method;
 use likewise_study::stages::Stages;
 use likewise_study::{Device, Environment, Result};
@@ -47,15 +46,16 @@ impl Options {
 /// Fits the run that is served again, with the labels as they are now. Whoever starts the server knows
 /// how its runs are fitted.
 pub trait Refit: Send + Sync {
-    /// Makes a run of the data of `run`, whose items have the labels of `items`, in the new folder `out`.
-    /// The labels stand in the file `labels` as well.
+    /// Makes a run of the data of `run`, whose items are `labeled` so, in the new folder `out`. The labels stand in
+    /// the file `labels` as well; the [record](likewise_study::run_folder::Record::journal) of the new run says which
+    /// entry of the journal they go up to.
     ///
     /// Must tell `monitor` of its progress, and stop when that says so, with an error of the kind
     /// `Cancelled`.
     fn refit(
         &self,
         run: &Path,
-        items: Vec<ItemRow>,
+        labeled: LabeledItems,
         labels: &Path,
         out: &Path,
         monitor: &Monitor,
@@ -75,7 +75,7 @@ impl Refit for FromFiles {
     fn refit(
         &self,
         run: &Path,
-        items: Vec<ItemRow>,
+        labeled: LabeledItems,
         labels: &Path,
         out: &Path,
         monitor: &Monitor,
@@ -91,7 +91,7 @@ impl Refit for FromFiles {
             max_memory: self.max_memory,
         };
         let files = [labels.to_owned()];
-        let mut request = Request::again(run, More::Labels(&files), Some(items), &monitor)?;
+        let mut request = Request::again(run, More::Labels(&files), Some(labeled), &monitor)?;
         let words = ["--add-labels".to_owned(), labels.display().to_string()];
         request.command.extend(words);
         request.into_folder(out.to_owned()).run(&at).map(drop)

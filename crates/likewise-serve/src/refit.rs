@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use likewise::{ErrorKind, Event, Monitor};
-use likewise_io::items::ItemRow;
-use likewise_study::live::Shown;
+use likewise_study::fit::LabeledItems;
+use likewise_study::live::{Prepared, Shown};
 use likewise_study::run_folder::Models;
 
 use crate::app::App;
 use crate::command::{Cause, Command};
-use crate::open::Open;
+use crate::open::{Means, Open};
 use crate::options::Refit;
 use crate::problem::{Answered, Problem};
 use crate::refits::State;
@@ -34,7 +34,7 @@ pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
     let Some(labeled) = open.look(|shown| items(&open, shown)) else {
         return Err(Problem::busy());
     };
-    let (sequence, items, csv) = labeled;
+    let (labeled, csv) = labeled;
     if csv.lines().count() < 2 {
         return Err(Problem::conflict("no item has a label").hint("label some items first"));
     }
@@ -42,7 +42,7 @@ pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
     // That of the run at the top, unless it is kept already; the new one comes behind.
     let models = Models::of(&app.run);
     let asks = who.clone();
-    let begun = app.refits.begin(&monitor, sequence, who, || {
+    let begun = app.refits.begin(&monitor, labeled.sequence, who, || {
         Ok(models.next().max(models.current()? + 1))
     })?;
     let Some(state) = begun else {
@@ -55,7 +55,7 @@ pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
             why: "refit",
             who: asks,
         };
-        let making = || make(&app, &*refit, (number, cause), items, &csv, &monitor);
+        let making = || make(&app, &*refit, (number, cause), labeled, &csv, &monitor);
         // Else it would run for ever, by what is said.
         let made = std::panic::catch_unwind(std::panic::AssertUnwindSafe(making))
             .unwrap_or_else(|_| Err(Problem::internal("the refit failed; the log has more")));
@@ -97,9 +97,12 @@ fn cannot_fit() -> Problem {
 }
 
 /// The items with the labels as they are now, and those alone as a table.
-fn items(open: &Open, shown: &Shown) -> (u64, Vec<ItemRow>, String) {
-    let rows = shown.labeled().rows(open.items.rows());
-    (shown.sequence(), rows, shown.csv())
+fn items(open: &Open, shown: &Shown) -> (LabeledItems, String) {
+    let labeled = LabeledItems {
+        items: shown.labeled().rows(open.items.rows()),
+        sequence: shown.sequence(),
+    };
+    (labeled, shown.csv())
 }
 
 /// Who hears of the progress, and is asked to stop when the server is.
@@ -127,7 +130,7 @@ fn make(
     app: &App,
     refit: &dyn Refit,
     (number, cause): (u32, Cause),
-    items: Vec<ItemRow>,
+    labeled: LabeledItems,
     csv: &str,
     monitor: &Monitor,
 ) -> Answered<()> {
@@ -139,17 +142,26 @@ fn make(
     let write =
         |file: &mut std::io::BufWriter<_>| Ok(std::io::Write::write_all(file, csv.as_bytes())?);
     likewise_io::atomic::write(&labels, write).map_err(likewise::Error::from)?;
-    let made = refit.refit(&app.run, items, &labels, &out, monitor);
-    let made = made.and_then(|()| monitor.check());
-    if let Err(e) = made.and_then(|()| models.done(number)) {
-        // What was begun is of no use to another try, whose labels are others.
-        models.drop_begun(number);
-        let _ = std::fs::remove_file(&labels);
-        return Err(told(e));
+    let made = refit.refit(&app.run, labeled, &labels, &out, monitor);
+    let made = made.and_then(|()| monitor.check()).map_err(told);
+    let next = made.and_then(|()| {
+        monitor.start("opening", None);
+        let next = Next::read(app, &out, number, &app.means.heard_by(monitor))?;
+        // From here on it takes over, and nobody is told that it was cancelled.
+        app.refits.decide();
+        monitor.check().map_err(told)?;
+        models.done(number)?;
+        Ok(next)
+    });
+    match next {
+        Ok(next) => next.put(app, &models, cause),
+        Err(problem) => {
+            // What was begun is of no use to another try, whose labels are others.
+            models.drop_begun(number);
+            let _ = std::fs::remove_file(&labels);
+            Err(problem)
+        }
     }
-    monitor.start("opening", None);
-    put(app, number, cause)?;
-    Ok(())
 }
 
 fn told(e: likewise::Error) -> Problem {
@@ -159,28 +171,39 @@ fn told(e: likewise::Error) -> Problem {
     }
 }
 
-/// Puts a model that is kept to the top, and lets it answer. From a thread that may wait, which holds
-/// `changing`.
-pub(crate) fn put(app: &App, number: u32, cause: Cause) -> Answered<()> {
-    let models = Models::of(&app.run);
-    models.restore(number)?;
-    swap(app, &app.run, number, cause)
+/// A run that is read, and over which the labels have spread.
+pub(crate) struct Next {
+    open: Arc<Open>,
+    prepared: Option<Box<Prepared>>,
 }
 
-/// Lets the run at a path answer.
-pub(crate) fn swap(app: &App, path: &Path, number: u32, cause: Cause) -> Answered<()> {
-    let open = Arc::new(Open::read(path, number, &app.quiet())?);
-    // The long part is done here, so that labels can be given meanwhile.
-    let entries = app.ask_in_time(|reply| Command::Entries { reply })?;
-    let prepared = open.prepared(&entries, &app.means)?.map(Box::new);
-    app.ask_in_time(|reply| Command::Swap {
-        open,
-        prepared,
-        cause,
-        reply,
-    })?;
-    app.meters.opened();
-    // Earlier models may be of other items from now on.
-    app.refits.forget();
-    Ok(())
+impl Next {
+    /// Reads the run at a path. This is the long part; labels can be given meanwhile. From a thread that may wait.
+    pub(crate) fn read(app: &App, path: &Path, number: u32, means: &Means) -> Answered<Self> {
+        let open = Arc::new(Open::read(path, number, means)?);
+        let entries = app.ask_in_time(|reply| Command::Entries { reply })?;
+        let prepared = open.prepared(&entries, means)?.map(Box::new);
+        Ok(Self { open, prepared })
+    }
+
+    /// Puts it, a model that is kept, to the top, and lets it answer. For who holds `changing`.
+    pub(crate) fn put(self, app: &App, models: &Models, cause: Cause) -> Answered<()> {
+        models.restore(self.open.number)?;
+        self.answer(app, cause)
+    }
+
+    /// Lets it answer.
+    pub(crate) fn answer(self, app: &App, cause: Cause) -> Answered<()> {
+        let Self { open, prepared } = self;
+        app.ask_in_time(|reply| Command::Swap {
+            open,
+            prepared,
+            cause,
+            reply,
+        })?;
+        app.meters.opened();
+        // Earlier models may be of other items from now on.
+        app.refits.forget();
+        Ok(())
+    }
 }

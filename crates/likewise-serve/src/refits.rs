@@ -124,7 +124,7 @@ impl Refits {
 
     /// The refit has ended, well or not.
     pub(crate) fn end(&self, made: Answered<()>, cancelled: bool) -> State {
-        *locked(&self.monitor) = None;
+        self.decide();
         self.set(|state| {
             state.stage = None;
             match made {
@@ -136,6 +136,11 @@ impl Refits {
                 }
             }
         })
+    }
+
+    /// The refit can be cancelled no longer.
+    pub(crate) fn decide(&self) {
+        *locked(&self.monitor) = None;
     }
 
     /// Closes earlier models.

@@ -45,7 +45,7 @@ mod job;
 mod request;
 mod which;
 
-pub use again::More;
+pub use again::{LabeledItems, More};
 pub use asked::Asked;
 pub use changes::Changes;
 pub use choose::{choose, fewer_neighbors, limit_neighbors};

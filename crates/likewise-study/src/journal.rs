@@ -80,6 +80,9 @@ pub struct Change {
     pub old: Option<String>,
     /// Its label after.
     pub new: Option<String>,
+    /// Whether the one before was known and hidden from the fit, to measure by.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
 }
 
 /// The open journal, held against other processes.
@@ -461,6 +464,7 @@ mod tests {
             id: id.into(),
             old: None,
             new: new.map(str::to_owned),
+            hidden: false,
         }]
     }
 

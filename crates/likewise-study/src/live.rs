@@ -16,6 +16,7 @@
 //! memory.
 
 mod following;
+mod identity;
 mod items;
 mod judge;
 mod labeled;
@@ -48,6 +49,7 @@ pub use self::since::{settle, since};
 use self::spreading::Spreading;
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, What};
+use crate::run_folder::OUTSIDE;
 use crate::{Result, run_graph, usage};
 
 /// The graph that labels spread over: of the rows that the run is searched by. Of many items it is kept in the folder of
@@ -134,10 +136,9 @@ impl Live {
             let same = |row: &u32| labeled.labels()[*row as usize] == meant;
             let by_others = self.given_by_others(all.iter().copied().filter(same), who.as_ref());
             let is_new = |row: &u32| !same(row) || by_others.contains(row);
-            let changes = all.into_iter().filter(is_new).map(|row| Change {
-                id: self.items.rows[row as usize].id.clone(),
-                old: labeled.given(row as usize).map(str::to_owned),
-                new: label.map(str::to_owned),
+            let changes = all.into_iter().filter(is_new).map(|row| {
+                let row = row as usize;
+                labeled.change(row, &self.items.rows[row], label)
             });
             changes.collect::<Vec<_>>()
         };
@@ -189,6 +190,11 @@ impl Live {
         if from == into {
             return Err(usage(format!("\"{from}\" cannot be merged into itself")));
         }
+        if into == OUTSIDE {
+            return Err(usage(
+                "\"outside\" is no class that others are merged into; label the items so",
+            ));
+        }
         if self.shown.get().labeled().class(&into).is_none() {
             return Err(usage(format!("there is no class \"{into}\"; add it first")));
         }
@@ -196,20 +202,16 @@ impl Live {
         self.write(who, What::MergeClass { from, into }, changes, &[])
     }
 
-    /// The changes that give all labels of a class to another.
+    /// The changes that give all labels of a class to another, those that are hidden among them.
     fn of_class(&self, from: &str, to: &str) -> Result<Vec<Change>> {
         let shown = self.shown.get();
         let labeled = shown.labeled();
-        let Some(class) = labeled.class(from) else {
+        if labeled.class(from).is_none() {
             return Err(usage(format!("there is no class \"{from}\"")));
-        };
-        let own = labeled.labels().iter().zip(&self.items.rows);
-        let own = own.filter(|(label, _)| label.class() == Some(class));
-        let changes = own.map(|(_, item)| Change {
-            id: item.id.clone(),
-            old: Some(from.to_owned()),
-            new: Some(to.to_owned()),
-        });
+        }
+        let own = self.items.rows.iter().enumerate();
+        let own = own.filter(|&(row, _)| labeled.name(row) == Some(from));
+        let changes = own.map(|(row, item)| labeled.change(row, item, Some(to)));
         Ok(changes.collect())
     }
 
@@ -245,8 +247,9 @@ impl Live {
 
     /// Spreads the labels as they are after an entry, and shows them; a class that is gone goes on as its heir.
     fn show(&mut self, labeled: Labeled, heir: Option<u32>, entry: Entry, asked: &[u32]) -> Done {
-        let rows = entry.items.iter().filter_map(|change| self.row(change));
-        let mut rows: Vec<u32> = rows.collect();
+        let seen = |change: &&Change| entry.what == What::Label || !change.hidden;
+        let rows = entry.items.iter().filter(seen);
+        let mut rows: Vec<u32> = rows.filter_map(|change| self.row(change)).collect();
         rows.sort_unstable();
         // It stays as it is, whatever is shown next.
         let before = self.shown.get();
@@ -257,8 +260,8 @@ impl Live {
         self.spreading.follow(&labeled);
         // All of it at once: the numbers of the classes may be others.
         let shown = Shown::new(self.items.clone(), labeled, entry.sequence);
-        let following = self.spreading.following();
-        let shown = self.judge.judged(shown, following, &self.journal);
+        let (following, first) = (self.spreading.following(), self.first.classes());
+        let shown = self.judge.judged(shown, following, first, &self.journal);
         let new = |class: u32| moved[class as usize];
         let (old, now) = (before.beliefs(), shown.beliefs());
         let changed = (0..now.len() as u32).into_par_iter();
@@ -296,7 +299,10 @@ impl Live {
 /// How many items have a label by these entries of a journal, and are none of these.
 pub fn unseen(entries: &[Entry], items: &Items) -> usize {
     let mut last: HashMap<&str, bool> = HashMap::new();
-    let changes = journal::standing(entries).flat_map(|entry| &entry.items);
+    let changes = journal::standing(entries).flat_map(|entry| {
+        let seen = |change: &&Change| entry.what == What::Label || !change.hidden;
+        entry.items.iter().filter(seen)
+    });
     for change in changes.filter(|change| !items.by_id.contains_key(&change.id)) {
         last.insert(&change.id, change.new.is_some());
     }

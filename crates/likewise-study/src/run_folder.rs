@@ -36,6 +36,7 @@ use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;
 use self::lock::Lock;
+pub(crate) use self::models::GRAPH;
 pub use self::models::{Kept, Models};
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;

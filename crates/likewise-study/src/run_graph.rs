@@ -12,7 +12,7 @@ use ndarray::{Array2, ArrayView2, CowArray, Ix2};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::graph::Settings;
-use crate::run_folder::RunFolder;
+use crate::run_folder::{GRAPH, RunFolder};
 use crate::source::{ReadAs, Source};
 use crate::{Result, duplicates, failed, labels};
 
@@ -24,8 +24,6 @@ const EXACT: usize = 100_000;
 const RECALL: f64 = 0.95;
 /// Items from which on the graph is kept in the folder of the run: a search for it takes longer than to read it.
 const KEPT: usize = 20_000;
-/// Where it is kept.
-const NAME: &str = ".graph.npz";
 
 /// The items of a run, one row of its embedding each.
 ///
@@ -68,7 +66,7 @@ pub(crate) fn kept(
     if rows.nrows() < KEPT {
         return of_rows(rows, metric, seed, monitor);
     }
-    let path = run.join(NAME);
+    let path = run.join(GRAPH);
     let of = mark(rows, metric, seed);
     // Whatever else lies there is another graph, or damaged, and gives way to the right one.
     if let Ok(Some(graph)) = likewise_io::graph::read_of(&path, &of)
@@ -161,7 +159,7 @@ mod tests {
             });
             kept(folder.path(), x.view(), Metric::Cosine, 1, &silent).unwrap()
         };
-        let path = folder.path().join(NAME);
+        let path = folder.path().join(GRAPH);
         of(300, 0.0);
         assert!(!path.exists());
         let first = of(KEPT, 0.0);

@@ -235,6 +235,7 @@ fn hidden_labels_are_not_looked_at_and_the_test_part_makes_the_threshold() {
             .unwrap()
             .label
             .clone(),
+        hidden: false,
     };
     let mut journal = Journal::open(&scene.path("run")).unwrap().0;
     journal.append(None, What::Label, vec![change]).unwrap();

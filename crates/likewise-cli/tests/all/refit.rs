@@ -126,6 +126,7 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
         id: "d6".into(),
         old: None,
         new: Some("7".into()),
+        hidden: false,
     };
     let mut journal = Journal::open(&run).unwrap().0;
     journal.append(None, What::Label, vec![given]).unwrap();
@@ -133,6 +134,7 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
         id: "stranger".into(),
         old: None,
         new: Some("7".into()),
+        hidden: false,
     };
     journal.append(None, What::Label, vec![stranger]).unwrap();
     drop(journal);
@@ -219,6 +221,7 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
         id: id.into(),
         old: None,
         new: Some(new.into()),
+        hidden: false,
     };
     let mut journal = Journal::open(&run).unwrap().0;
     let given = vec![change("d6", "7"), change("d12", "7")];
@@ -233,7 +236,7 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("2 of the labels differ from what the journal of its page says, and win"),
+        said.contains("2 new labels stand in the journal of its page as of \"fix.csv\""),
         "{said}"
     );
     let label = |id: &str| {
@@ -256,6 +259,13 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
     scene.text("more.csv", "id,label\nd30,5\n");
     scene.good("fit run --add-labels more.csv -q");
     assert_eq!(labels(), ["3", "7", "5"]);
+    // Whatever model is put in its place, it has them all.
+    let entries = likewise_study::journal::entries(&run).unwrap();
+    assert_eq!(entries[4].who.as_deref(), Some("more.csv"));
+    assert_eq!(
+        (&*entries[4].items[0].id, &entries[4].items[0].old),
+        ("d30", &None)
+    );
 }
 
 #[test]
@@ -321,6 +331,7 @@ fn a_run_to_which_no_label_is_new_stays_as_it_is() {
         id: "d6".into(),
         old: None,
         new: Some("7".into()),
+        hidden: false,
     };
     let mut journal = Journal::open(&scene.path("run")).unwrap().0;
     journal.append(None, What::Label, vec![given]).unwrap();

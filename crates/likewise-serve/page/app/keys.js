@@ -1,6 +1,7 @@
-// One key a class. A class of one letter has its own; the others take digits, then letters, and keep them.
+// One key a class, the same for all who open the run. A class of one letter has its own; the others take digits, then
+// letters, by their places, which they keep.
 
-import { keep, kept, store } from './store.js';
+import { kept, store } from './store.js';
 
 /** Keys that classes can have: g goes to a room, l chooses by name, u takes back. */
 const FREE = [...'1234567890qwertyiopasdfhjkzxcvbnm'];
@@ -11,15 +12,13 @@ let assigned = null;
 
 function assignment() {
   if (assigned?.list === store.classes) return assigned;
-  const shelf = `keys.${store.run.data}`;
-  const before = kept(shelf, {});
-  // In the order in which they came, so that a new one takes no key of another, in whatever browser.
-  const names = new Set([...store.classes].sort((a, b) => a.place - b.place).map((c) => c.name));
+  // In the order in which they came, so that a new one takes no key of another.
+  const classes = [...store.classes].sort((a, b) => a.place - b.place);
   const keys = {};
-  for (const name of names) if (FREE.includes(name.toLowerCase())) keys[name] ??= takes(keys, name.toLowerCase());
-  for (const name of names) if (!keys[name] && before[name]) keys[name] = takes(keys, before[name]);
-  for (const name of names) if (!keys[name]) keys[name] = FREE.find((key) => !Object.values(keys).includes(key)) ?? null;
-  keep(shelf, keys);
+  for (const { name } of classes) if (FREE.includes(name.toLowerCase())) keys[name] ??= takes(keys, name.toLowerCase());
+  // A class that is gone leaves its key free, so that those behind it keep theirs.
+  for (const { name, place } of classes) if (!keys[name] && FREE[place]) keys[name] = takes(keys, FREE[place]);
+  for (const { name } of classes) if (!keys[name]) keys[name] = FREE.find((key) => !Object.values(keys).includes(key)) ?? null;
   assigned = { list: store.classes, keys, names: Object.fromEntries(Object.entries(keys).map(([name, key]) => [key, name])) };
   return assigned;
 }

@@ -95,11 +95,15 @@ export function count() {
       // Answers may overtake each other: an older one is no news.
       if (answer.sequence < counted) return;
       counted = answer.sequence;
+      const names = new Set(answer.classes.map((c) => c.name));
+      const gone = store.classes.some((c) => !names.has(c.name));
       const same = answer.classes.length === store.classes.length && answer.classes.every((c, i) => c.name === store.classes[i].name);
       store.classes = answer.classes;
       store.outside = answer.outside ?? 0;
       tell('classes');
       if (!same) tell('places');
+      // What is known of items is by names that nobody has any more.
+      if (gone) { store.items.clear(); tell('renamed'); }
     } catch { /* the next change asks again */ }
   });
   return counting;

@@ -55,6 +55,7 @@ export function openItem(id, around = [id]) {
   });
   when('labels', () => show(id), body);
   when('heard', () => show(id), body);
+  when('renamed', () => show(id), body);
   when('unsaved', () => body.classList.toggle('unsaved', isUnsaved(id)), body);
   const from = document.activeElement;
   // Another room has keys of its own.

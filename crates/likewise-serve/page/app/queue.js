@@ -61,6 +61,12 @@ export class Queue {
     this.waiting = [store.items.get(id) ?? { id }, ...this.waiting.filter((item) => item.id !== id)];
   }
 
+  /** What is known of those that wait is old: they are asked for again, but for the first, which may be in sight. */
+  forget() {
+    this.waiting.splice(1);
+    this.anew();
+  }
+
   /** Labels have changed: there may be others now. */
   anew() {
     this.ended = false;

@@ -68,10 +68,7 @@ export function review(open) {
       current = item;
       learn([item]);
       showItem();
-      const known = await ask(itemPath(item.id));
-      if (now !== turn) return;
-      learn([known]);
-      fill(stage.querySelector('.because'), why(known, (id) => open(id)));
+      await explain();
       queue.look();
     } catch (error) {
       if (now !== turn) return;
@@ -82,6 +79,28 @@ export function review(open) {
     } finally {
       if (now === turn) stage.removeAttribute('aria-busy');
     }
+  }
+
+  /** Why the item in sight is believed to be what it is. */
+  async function explain() {
+    const now = turn;
+    const known = await ask(itemPath(current.id));
+    if (now !== turn) return;
+    learn([known]);
+    fill(stage.querySelector('.because'), why(known, (id) => open(id)));
+  }
+
+  /** Shows the item in sight as it is by now. It stays, so that no key labels another one. */
+  async function refresh() {
+    queue.forget();
+    if (!current) return;
+    const now = turn;
+    const known = await ask(itemPath(current.id)).catch(() => null);
+    if (now !== turn || !known) return;
+    current = { ...known, with: current.with };
+    learn([known]);
+    showItem();
+    fill(stage.querySelector('.because'), why(known, (id) => open(id)));
   }
 
   function nothing() {
@@ -195,6 +214,9 @@ export function review(open) {
   });
   when('classes', () => { if (goal.contains(document.activeElement)) return; showGoal(); });
   when('places', () => { if (current && !made.hidden) fill(stage.querySelector('.names-row'), classButtons(label)); });
+  when('renamed', refresh);
+  // What could not be told while the server was away.
+  when('connection', () => { if (store.connected && stage.querySelector('.because [role="alert"]')) explain().catch(() => {}); });
   when('anew', () => { if (!made.hidden) choose(kind); });
   when('model', () => { if (!made.hidden) choose(kind); });
 

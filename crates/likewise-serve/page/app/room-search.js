@@ -42,8 +42,7 @@ export function search(open) {
     const [pasted] = event.clipboardData.files;
     if (pasted && takes.includes('image')) byPicture(pasted);
   });
-  when('model', () => { if (!made.hidden) again(); });
-  when('anew', () => { if (!made.hidden) again(); });
+  for (const change of ['model', 'anew', 'renamed']) when(change, () => { if (!made.hidden) again(); });
 
   async function complete() {
     const text = input.value.trim();

@@ -74,7 +74,7 @@ pub(crate) struct Undo {
 }
 
 /// Takes back the last change that was not taken back yet.
-#[utoipa::path(post, path = "/undo", request_body(content = Undo, example = json!({})), responses((status = 200, body = Changed), (status = 409, body = Problem)))]
+#[utoipa::path(post, path = "/undo", request_body(content = Undo, example = json!({})), responses((status = 200, body = Changed), (status = 400, body = Problem), (status = 409, body = Problem)))]
 pub(crate) async fn undo(
     State(app): State<Arc<App>>,
     Body(Undo { who }): Body<Undo>,

@@ -19,7 +19,7 @@ use crate::app::App;
 use crate::command::Cause;
 use crate::extract::{Body, Named, checked};
 use crate::problem::{Answered, Problem};
-use crate::refit;
+use crate::refit::{self, Next};
 use crate::refits;
 
 /// Nothing else is asked, but for who asks.
@@ -204,18 +204,16 @@ pub(crate) async fn restore(
             ));
         };
         if number != open.number {
-            if !Models::of(&app.run)
-                .list()
-                .iter()
-                .any(|kept| kept.number == number)
-            {
+            let models = Models::of(&app.run);
+            if !models.list().iter().any(|kept| kept.number == number) {
                 return Err(Problem::missing(format!("there is no model {number}")));
             }
             let cause = Cause {
                 why: "restore",
                 who,
             };
-            refit::put(app, number, cause)?;
+            let next = Next::read(app, &models.folder(number), number, &app.quiet())?;
+            next.put(app, &models, cause)?;
         }
         all(app)
     };

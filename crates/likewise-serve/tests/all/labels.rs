@@ -554,10 +554,23 @@ fn nothing_is_taken_back_that_would_make_two_classes_one() {
     undo("bob").good();
     undo("ann").good();
     assert_eq!(sorted(&state()), sorted(&before));
+    // Nor that another class was merged into it.
+    change(json!({"rename": {"from": "3", "to": "three"}, "who": "ann"}));
+    change(json!({"merge": {"from": "8", "into": "three"}, "who": "bob"}));
+    let said = undo("ann").bad(400);
+    assert!(said.contains("by bob), on top of this"), "{said}");
+    undo("bob").good();
+    undo("ann").good();
+    assert_eq!(sorted(&state()), sorted(&before));
+    // A class without an item that was merged is no reason to keep it.
+    change(json!({"add": "x", "who": "ann"}));
+    change(json!({"merge": {"from": "x", "into": "3"}, "who": "bob"}));
+    undo("ann").good();
+    assert_eq!(sorted(&state()), sorted(&before));
     // "outside" is no class.
     let merge = json!({"merge": {"from": "3", "into": "outside"}});
     let said = post(at, "/classes", &merge).bad(400);
-    assert!(said.contains("no class \"outside\""), "{said}");
+    assert!(said.contains("\"outside\" is no class"), "{said}");
 }
 
 #[test]

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use likewise::{Error, Monitor};
-use likewise_io::items::ItemRow;
 use likewise_serve::{Options, Refit};
-use likewise_study::fit::Asked;
+use likewise_study::fit::{Asked, LabeledItems};
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
@@ -348,7 +347,7 @@ impl Refit for Endless {
     fn refit(
         &self,
         _run: &Path,
-        _items: Vec<ItemRow>,
+        _labeled: LabeledItems,
         _labels: &Path,
         out: &Path,
         monitor: &Monitor,
@@ -398,6 +397,72 @@ fn a_refit_is_cancelled_and_leaves_nothing() {
     post(server.at, "/refit", &json!({})).good();
     // It ends although a refit runs.
     server.stop().unwrap();
+}
+
+#[test]
+fn a_refit_that_is_said_to_be_cancelled_is_at_whatever_moment() {
+    let run = run();
+    let server = Server::of(run.path());
+    let at = server.at;
+    let mut events = Events::listen(at);
+    post(at, "/label", &json!({"id": "d1", "label": "3"})).good();
+    let (mut cancelled, mut done) = (0, 0);
+    for turn in 0..40 {
+        let model = get(at, "/run").good()["model"].clone();
+        post(at, "/refit", &json!({})).good();
+        // A little later each time, until it comes too late.
+        std::thread::sleep(std::time::Duration::from_millis(turn * 15));
+        let answer = post(at, "/refit/cancel", &json!({}));
+        let state = over(&mut events);
+        let now = get(at, "/run").good()["model"].clone();
+        if answer.status == 200 {
+            assert_eq!((&state["state"], &now), (&json!("cancelled"), &model));
+            cancelled += 1;
+        } else {
+            assert_eq!((answer.status, &state["state"]), (409, &json!("done")));
+            assert_eq!(now, state["number"]);
+            done += 1;
+            if done == 3 {
+                break;
+            }
+        }
+    }
+    assert!(cancelled > 0, "{done} done");
+    open(run.path()).check().unwrap();
+    // What others find is what answers.
+    let number = get(at, "/run").good()["model"].clone();
+    drop(server);
+    let server = Server::of(run.path());
+    assert_eq!(get(server.at, "/run").good()["model"], number);
+}
+
+#[test]
+fn beliefs_of_a_class_that_took_the_name_of_another_are_its_own_after_a_refit() {
+    let run = run();
+    let server = Server::of(run.path());
+    let at = server.at;
+    let mut events = Events::listen(at);
+    let change = |body: Value| post(at, "/classes", &body).good();
+    change(json!({"rename": {"from": "3", "to": "three"}}));
+    change(json!({"add": "3"}));
+    // The class is split: some of its items are of the new one.
+    let own = (0..ITEMS).filter(|&item| truth(item) == "3").take(3);
+    let ids: Vec<String> = own.map(|item| format!("d{item}")).collect();
+    post(at, "/label", &json!({"ids": ids, "label": "3"})).good();
+    post(at, "/refit", &json!({})).good();
+    assert_eq!(over(&mut events)["state"], "done");
+    let fitted = open(run.path()).items().unwrap();
+    let mut seen = [0, 0];
+    for (row, item) in fitted.iter().enumerate() {
+        let shown = get(at, &format!("/items/d{row}")).good();
+        if shown["label"].is_null() {
+            assert_eq!(shown["pseudo_label"], json!(item.pseudo_label), "{row}");
+            for (name, seen) in ["3", "three"].iter().zip(&mut seen) {
+                *seen += usize::from(item.pseudo_label.as_deref() == Some(name));
+            }
+        }
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
 }
 
 #[test]

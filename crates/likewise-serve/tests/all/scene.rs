@@ -7,10 +7,9 @@ use std::sync::{Arc, OnceLock, mpsc};
 use std::thread::JoinHandle;
 
 use likewise::{Collection, Labels, Monitor, View, matrix};
-use likewise_io::items::ItemRow;
 use likewise_io::{Form, ReadOptions};
 use likewise_serve::{Options, Refit, serve};
-use likewise_study::fit::{Asked, Job};
+use likewise_study::fit::{Asked, Job, LabeledItems};
 use likewise_study::run_folder::{Rights, RunFolder, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::SplitKind;
@@ -76,17 +75,31 @@ fn data_of(collection: &Collection) -> PathBuf {
 
 /// Fits the digits with these labels into a folder.
 pub(crate) fn fit(collection: &Collection, out: &Path, monitor: &Monitor) -> Result<()> {
-    let asked = Asked {
+    fit_as(collection, folds(), out, monitor)
+}
+
+fn folds() -> Asked {
+    Asked {
         split: Some(SplitKind::Folds),
         ..Asked::default()
-    };
-    fit_as(collection, asked, out, monitor)
+    }
 }
 
 /// The same, measured as asked for.
 pub(crate) fn fit_as(
     collection: &Collection,
     asked: Asked,
+    out: &Path,
+    monitor: &Monitor,
+) -> Result<()> {
+    fit_after(collection, asked, 0, out, monitor)
+}
+
+/// The same, by labels that follow the journal up to an entry.
+fn fit_after(
+    collection: &Collection,
+    asked: Asked,
+    journal: u64,
     out: &Path,
     monitor: &Monitor,
 ) -> Result<()> {
@@ -99,6 +112,7 @@ pub(crate) fn fit_as(
     };
     let mut job = Job {
         command: vec!["likewise".into(), "fit".into()],
+        journal,
         ..Job::new(
             Recipe::mild_probabilities().fitting(collection.len()),
             asked.protocol(collection, &[])?,
@@ -152,7 +166,7 @@ impl Refit for Again {
     fn refit(
         &self,
         _run: &Path,
-        items: Vec<ItemRow>,
+        labeled: LabeledItems,
         labels: &Path,
         out: &Path,
         monitor: &Monitor,
@@ -163,8 +177,8 @@ impl Refit for Again {
                 .starts_with("id,label\n")
         );
         let mut collection = digits();
-        collection.labels = Some(likewise_study::labels::of(&items)?);
-        fit(&collection, out, monitor)
+        collection.labels = Some(likewise_study::labels::of(&labeled.items)?);
+        fit_after(&collection, folds(), labeled.sequence, out, monitor)
     }
 }
 

@@ -282,6 +282,21 @@ try {
     await until('the class is gone', async () => !(await server('classes')).classes.some(({ name }) => name.startsWith('zebra')));
   });
 
+  await step('a class that another person renames is called so in sight, and the key means it', async () => {
+    await go(page, 'review?kind=uncertain');
+    const shown = () => page.locator('.stage:not([aria-busy]) .looked .id').last().textContent({ timeout: 2000 }).catch(() => null);
+    const belief = () => page.locator('.deciding .is strong').textContent({ timeout: 2000 }).catch(() => null);
+    const id = await until('an item', shown);
+    const name = await belief();
+    await server('classes', { rename: { from: name, to: 'renamed' }, who: 'somebody else' });
+    await until('the new name', async () => (await belief()) === 'renamed');
+    assert.equal(await shown(), id);
+    await page.keyboard.press('Enter');
+    await until('the label', async () => (await server(`items/${id}`)).label === 'renamed');
+    await server('classes', { rename: { from: 'renamed', to: name }, who: 'somebody else' });
+    await until('the old name', async () => (await server(`items/${id}`)).label === name);
+  });
+
   await step('the map shows all items, and a circle chooses by keyboard', async () => {
     await go(page, 'map');
     await page.waitForSelector('.legend li');

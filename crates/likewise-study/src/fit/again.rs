@@ -13,6 +13,15 @@ use crate::run_folder::{Rights, RunFolder};
 use crate::study::Protocol;
 use crate::{Result, failed, journal, live, usage};
 
+/// The items of a run, labeled as its journal says up to an entry.
+#[derive(Debug, Clone)]
+pub struct LabeledItems {
+    /// All items.
+    pub items: Vec<ItemRow>,
+    /// The entry; 0 before the first.
+    pub sequence: u64,
+}
+
 /// What a run is made again with.
 #[derive(Debug, Clone, Copy)]
 pub enum More<'a> {
@@ -24,7 +33,7 @@ pub enum More<'a> {
 
 impl Request {
     /// The same fit as that of a run, from its data, recipe and seed, with `more`. The labels that were given
-    /// on the page of the run are counted, unless all of its `items` are given as they are now. The new run
+    /// on the page of the run are counted, unless all of its items are given as they are `labeled` now. The new run
     /// takes the place of the old one, unless [`out`](Self::out) is changed to another folder; then nobody
     /// need be asked. `command` is that of the run, as it stands in its record.
     ///
@@ -34,7 +43,7 @@ impl Request {
     pub fn again(
         run: &Path,
         more: More,
-        items: Option<Vec<ItemRow>>,
+        labeled: Option<LabeledItems>,
         monitor: &Monitor,
     ) -> Result<Self> {
         let shown = run.display();
@@ -85,8 +94,8 @@ impl Request {
             learned = given.files.len();
             given.files.extend_from_slice(files);
         }
-        let (items, given) = match items {
-            Some(items) => (items, 0),
+        let (labeled, given) = match labeled {
+            Some(labeled) => (labeled, 0),
             None => with_those_of_its_page(run, own, monitor)?,
         };
         let on_its_page = |entry: &journal::Entry| entry.what == journal::What::Label;
@@ -119,8 +128,9 @@ impl Request {
                 config,
                 chooses: inputs.chooses,
                 compared,
-                items,
+                items: labeled.items,
                 given,
+                journal: labeled.sequence,
                 asked_for,
                 data: record.data_sha256,
                 model,
@@ -157,7 +167,7 @@ fn with_those_of_its_page(
     run: &Path,
     items: Vec<ItemRow>,
     monitor: &Monitor,
-) -> Result<(Vec<ItemRow>, usize)> {
+) -> Result<(LabeledItems, usize)> {
     // What is labeled while this fits would be missing from it.
     journal::check_free(run)?;
     let (items, given) = live::since(run, items, monitor)?;
@@ -167,5 +177,7 @@ fn with_those_of_its_page(
             "{given} {labels} given on its page since it was fitted: counted"
         ));
     }
-    Ok((items, given))
+    let entries = journal::entries(run)?;
+    let sequence = entries.last().map_or(0, |entry| entry.sequence);
+    Ok((LabeledItems { items, sequence }, given))
 }

@@ -22,6 +22,8 @@ pub struct Again {
     pub(super) items: Vec<ItemRow>,
     /// How many of these were given on its page since it was fitted.
     pub(super) given: usize,
+    /// The last entry of its journal among these.
+    pub(super) journal: u64,
     /// Whether labels were asked for, by advice or on its page.
     pub(super) asked_for: bool,
     /// Digest of the data it was made of.

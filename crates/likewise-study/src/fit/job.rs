@@ -42,6 +42,8 @@ pub struct Job {
     pub read_as: String,
     /// The files that they and all else came from, so that the fit can be made again; none of arrays.
     pub inputs: Option<Inputs>,
+    /// The last entry of the journal of its page that its labels follow; 0 where there is none.
+    pub journal: u64,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
     /// What made the features, where the data were images.
@@ -84,6 +86,7 @@ impl Job {
             digest,
             read_as,
             inputs: None,
+            journal: 0,
             table: None,
             encoder: vec![],
             words: vec![],
@@ -243,6 +246,7 @@ impl Job {
                 data_sha256: self.digest.clone(),
                 items: collection.len(),
                 added: 0,
+                journal: self.journal,
                 seconds: self.seconds.clone(),
                 stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),

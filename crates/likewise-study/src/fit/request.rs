@@ -204,6 +204,7 @@ impl Request {
             digest,
             read_as: self.read_as(&name, &of_tuples),
             inputs: self.inputs()?.written(),
+            journal: self.again.as_ref().map_or(0, |again| again.journal),
             table: layout,
             encoder: encoders(&source, &name, trained.as_ref(), at)?,
             words: source.vocabularies().to_vec(),
@@ -233,10 +234,11 @@ impl Request {
         Ok(Outcome::Made(Box::new(study.results), card))
     }
 
-    /// Labels that were added win over older ones that were given on the page of the run that this one replaced, whose
-    /// journal stays. The run is there; what cannot be noted is said.
+    /// Labels that were added stand in the journal of the page of the run that this one replaced, which stays, and win
+    /// over older ones. The run is there; what cannot be noted is said.
     fn settle(&self, out: &Path, at: &Environment) {
-        if self.again.is_none() || self.add_labels.is_empty() || !self.rights.renew {
+        let Some(again) = &self.again else { return };
+        if self.add_labels.is_empty() || !self.rights.renew {
             return;
         }
         let names = self.add_labels.iter().map(|file| {
@@ -245,16 +247,15 @@ impl Request {
         });
         let who = names.collect::<Vec<_>>().join(", ");
         let settled = RunFolder::read_by(out, RunFolder::items)
-            .and_then(|items| live::settle(out, items, &who));
+            .and_then(|items| live::settle(out, &again.items, &items, &who));
         match settled {
             Ok(0) => {}
             Ok(count) => at.monitor.remark(format!(
-                "{count} of the labels differ from what the journal of its page says, and win; they stand in it as of \
-                 \"{who}\""
+                "{count} new labels stand in the journal of its page as of \"{who}\", and win over older ones"
             )),
             Err(e) => at.monitor.warn(format!(
-                "labels that differ from what was given on its page before could not be noted, and what was given there \
-                 is shown in their place: {e}"
+                "the labels could not be noted in the journal of its page: what was given there before is shown in their \
+                 place, and an earlier model knows none of them: {e}"
             )),
         }
     }

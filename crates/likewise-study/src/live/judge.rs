@@ -7,16 +7,19 @@ use likewise_io::items::ItemRow;
 use rayon::prelude::*;
 
 use super::following::{Believed, Following};
+use super::identity;
 use super::items::Items;
 use super::labeled::Labeled;
 use super::shown::Shown;
-use crate::journal::{Entry, Journal, What};
+use crate::journal::Journal;
 
 /// Judges between a fit and the labels that were given since.
 pub(super) struct Judge {
     items: Arc<Items>,
-    /// The classes of the run, by which the next two count.
+    /// The classes of the run, by which those below count.
     origin: Vec<String>,
+    /// The last entry of the journal that the fit knew.
+    learned: u64,
     /// What the labels of the run alone say, and whose they are.
     base: Believed,
     had_label: Vec<bool>,
@@ -27,8 +30,14 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Of the items of a run, their labels in it, and what these alone say.
-    pub(super) fn new(items: Arc<Items>, own: &Labeled, spread: Option<&Following>) -> Self {
+    /// Of the items of a run, their labels in it, and what these alone say. The fit knew the journal up to the entry
+    /// `learned`.
+    pub(super) fn new(
+        items: Arc<Items>,
+        own: &Labeled,
+        learned: u64,
+        spread: Option<&Following>,
+    ) -> Self {
         let origin = own.classes().to_vec();
         let nothing = || Believed {
             class: vec![None; items.rows.len()],
@@ -41,6 +50,7 @@ impl Judge {
             scale: Scale::between(&base, &fitted),
             had_label: labels.map(|label| label.class().is_some()).collect(),
             origin,
+            learned,
             base,
             fitted,
             items,
@@ -52,76 +62,22 @@ impl Judge {
         self.scale.of(confidence)
     }
 
-    /// What the classes of the run are among those of now; none for one that is gone.
-    ///
-    /// A fit that learned from the journal has its newer names. Where one of these is taken back since, the class
-    /// goes on under its older name.
-    fn of_origin(&self, labeled: &Labeled, journal: &Journal) -> Vec<Option<u32>> {
-        let all: Vec<&Entry> = journal
-            .entries()
-            .iter()
-            .filter(|entry| renames(entry))
-            .collect();
-        let standing: Vec<&Entry> = journal.standing().filter(|entry| renames(entry)).collect();
-        let each = self.origin.iter().map(|class| {
-            let now = labeled.class(self.onward(&standing, class, class));
-            let older = || self.onward(&standing, class, self.backward(&all, class));
-            now.or_else(|| labeled.class(older()))
-        });
-        each.collect()
-    }
-
-    /// The name that a class of the run has after these changes, if it had `name` before them.
-    fn onward<'a>(&self, changes: &[&'a Entry], class: &str, mut name: &'a str) -> &'a str {
-        for entry in changes {
-            let (What::RenameClass { from, to } | What::MergeClass { from, into: to }) =
-                &entry.what
-            else {
-                continue;
-            };
-            if name == from && !self.is_other(entry, class) {
-                name = to;
-            }
-        }
-        name
-    }
-
-    /// The name that a class of the run had before all changes of its name that the fit knew.
-    fn backward<'a>(&self, changes: &[&'a Entry], class: &'a str) -> &'a str {
-        let mut name = class;
-        for entry in changes.iter().rev() {
-            if let What::RenameClass { from, to } = &entry.what
-                && name == to
-                && !self.is_other(entry, class)
-            {
-                name = from;
-            }
-        }
-        name
-    }
-
-    /// Whether an entry changed the labels of another class of the run than this.
-    fn is_other(&self, entry: &Entry, class: &str) -> bool {
-        let own = entry
-            .items
-            .iter()
-            .filter_map(|change| self.items.row(&change.id));
-        let mut own = own.filter_map(|row| self.items.rows[row as usize].label.as_deref());
-        let first = own.next();
-        first.is_some_and(|first| first != class) && own.all(|label| label != class)
-    }
-
-    /// What is to be shown by the labels as they are now, and what spread of them.
+    /// What is to be shown by the labels as they are now, and what spread of them. `first` are the classes before the
+    /// journal.
     pub(super) fn judged(
         &self,
         mut shown: Shown,
         spread: Option<&Following>,
+        first: &[String],
         journal: &Journal,
     ) -> Shown {
+        let (entries, now) = (journal.entries(), shown.labeled());
+        let places = identity::places(&self.origin, self.learned, first, entries, now);
+        let order = identity::order(first, entries, now);
+        shown.set_order(order);
         let by_label = spread.map(Following::pseudo_label);
         let own = |row: usize| by_label.and_then(|class| class[row]);
-        let of_origin = self.of_origin(shown.labeled(), journal);
-        let translated = |class: Option<u32>| class.and_then(|class| of_origin[class as usize]);
+        let translated = |class: Option<u32>| class.and_then(|class| places[class as usize]);
         let is_gone = |row: usize| {
             let fitted = self.fitted.class[row];
             fitted.is_some() && translated(fitted).is_none()
@@ -157,14 +113,6 @@ impl Judge {
         }
         shown
     }
-}
-
-/// Whether an entry gives a class another name, be it that of another class.
-fn renames(entry: &Entry) -> bool {
-    matches!(
-        entry.what,
-        What::RenameClass { .. } | What::MergeClass { .. }
-    )
 }
 
 /// Brings the confidence of labels that spread to the scale of the fit: the share of items that have less of the

@@ -151,13 +151,28 @@ impl Labeled {
             if let Some(&row) = rows.get(&change.id)
                 && seen.insert(row)
             {
-                first.set(row, change.old.as_deref());
+                let old = change.old.as_deref();
+                first.set(row, old.filter(|_| !change.hidden));
+                let hidden = old.filter(|_| change.hidden).map(Arc::from);
+                if first.hidden[row as usize] != hidden {
+                    Arc::make_mut(&mut first.hidden)[row as usize] = hidden;
+                }
             }
         }
         if !seen.is_empty() {
             first.drop_unused();
         }
         first
+    }
+
+    /// A change of an item's label to another.
+    pub(super) fn change(&self, row: usize, item: &ItemRow, new: Option<&str>) -> Change {
+        Change {
+            id: item.id.clone(),
+            old: self.name(row).map(str::to_owned),
+            new: new.map(str::to_owned),
+            hidden: self.is_hidden(row),
+        }
     }
 
     /// The labels of a run by all entries of its journal that stand.
@@ -189,32 +204,6 @@ impl Labeled {
             now.follow(&entry.what, &entry.items, rows);
         }
         now
-    }
-
-    /// The entries that mean something else than they were made for: they give a name that another class has, or change
-    /// a class that is not there.
-    pub(super) fn astray<'a>(
-        &self,
-        entries: impl Iterator<Item = &'a Entry>,
-        rows: &HashMap<String, u32>,
-    ) -> Vec<&'a Entry> {
-        let mut now = self.clone();
-        let mut found = Vec::new();
-        for entry in entries {
-            let is_astray = match &entry.what {
-                What::AddClass(name) => now.class(name).is_some(),
-                What::RenameClass { from, to } => {
-                    now.class(from).is_none() || now.class(to).is_some()
-                }
-                What::MergeClass { from, .. } => now.class(from).is_none(),
-                What::Label | What::Undo(_) => false,
-            };
-            if is_astray {
-                found.push(entry);
-            }
-            now.follow(&entry.what, &entry.items, rows);
-        }
-        found
     }
 
     /// Two classes here that are one in `then`, and its name there.
@@ -350,6 +339,7 @@ mod tests {
             id: id.into(),
             old: old.map(str::to_owned),
             new: new.map(str::to_owned),
+            hidden: false,
         }
     }
 
@@ -399,6 +389,27 @@ mod tests {
         };
         labeled.follow(&rename, &[], &rows(4));
         assert_eq!((labeled.name(2), labeled.given(2)), (Some("hound"), None));
+    }
+
+    #[test]
+    fn what_was_hidden_before_somebody_labeled_it_is_hidden_again_without_that() {
+        let all = items(&[("cat", Some("0")), ("cat", None), ("", None)]);
+        let own = Labeled::of(&all).unwrap();
+        let given = own.change(1, &all[1], Some("dog"));
+        assert_eq!((given.old.as_deref(), given.hidden), (Some("cat"), true));
+        let other = own.change(2, &all[2], Some("dog"));
+        assert_eq!((other.old.as_deref(), other.hidden), (None, false));
+        let entries = [entry(1, What::Label, vec![given, other])];
+        // Fitted again with these, which hid both.
+        let all = items(&[("cat", Some("0")), ("dog", None), ("dog", None)]);
+        let first = Labeled::of(&all).unwrap().before(&entries, &rows(3));
+        assert!(first.is_hidden(1) && !first.is_hidden(2));
+        assert_eq!(
+            [0, 1, 2].map(|row| first.name(row)),
+            [Some("cat"), Some("cat"), None]
+        );
+        let now = first.after(entries.iter(), &rows(3));
+        assert_eq!((now.given(1), now.given(2)), (Some("dog"), Some("dog")));
     }
 
     #[test]

@@ -6,6 +6,7 @@ use likewise::Label;
 use rayon::prelude::*;
 use serde::Serialize;
 
+use super::identity::by_name;
 use super::items::Items;
 use super::labeled::Labeled;
 use crate::query::{Answer, Found};
@@ -17,6 +18,8 @@ pub struct Shown {
     labeled: Labeled,
     belief: Vec<Option<u32>>,
     confidence: Vec<f32>,
+    /// How many classes came before each; as they stand where nothing is said.
+    order: Vec<usize>,
     sequence: u64,
 }
 
@@ -67,8 +70,8 @@ pub struct Item {
 pub struct Class {
     /// Its name.
     pub name: String,
-    /// How many classes came before it: those of the run as it was first labeled, then those that were added, one after
-    /// the other.
+    /// How many classes came before it: those of before the first entry of the journal by their names, then those that
+    /// were added, one after the other. It keeps that whatever it is called.
     pub place: usize,
     /// Items with this label.
     pub labeled: usize,
@@ -99,6 +102,7 @@ impl Shown {
             labeled,
             belief: vec![None; n],
             confidence: vec![0.0; n],
+            order: vec![],
             sequence,
         }
     }
@@ -114,6 +118,10 @@ impl Shown {
             shown.set(row, class, confidence);
         }
         Ok(shown)
+    }
+
+    pub(super) fn set_order(&mut self, order: Vec<usize>) {
+        self.order = order;
     }
 
     /// Of all items at once, in parallel.
@@ -233,9 +241,9 @@ impl Shown {
     /// The classes by name, numbers by their value; and how many items are labeled `outside`.
     pub fn classes(&self) -> (Vec<Class>, usize) {
         let mut classes: Vec<Class> = (self.labeled.classes().iter().enumerate())
-            .map(|(place, name)| Class {
+            .map(|(class, name)| Class {
                 name: name.clone(),
-                place,
+                place: self.order.get(class).copied().unwrap_or(class),
                 labeled: 0,
                 believed: 0,
             })
@@ -249,10 +257,7 @@ impl Shown {
                 (Label::Unknown, None) => {}
             }
         }
-        classes.sort_by_cached_key(|class| {
-            let number = class.name.parse::<i64>().ok();
-            (number.is_none(), number, class.name.clone())
-        });
+        classes.sort_by_cached_key(|class| by_name(&class.name));
         (classes, outside)
     }
 

@@ -1,5 +1,6 @@
 //! The labels of a journal, and those that a run was fitted with since.
 
+use std::collections::HashMap;
 use std::path::Path;
 
 use likewise::Monitor;
@@ -31,30 +32,34 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<
     Ok((rows, given))
 }
 
-/// Writes into the journal of a run what the labels of its `items` say now and an older entry says otherwise, and how many
-/// labels these are: whoever fits a run with newer labels means these, and they can be taken back like all others.
+/// Writes into the journal of a run that has one what the labels of its `items` say now and did not `before`, and how many
+/// these are: whoever adds labels to a fit means them, in whatever model, and over older ones; they can be taken back
+/// like all others.
 ///
 /// Fails where the journal is damaged, held by another process, or cannot be written.
-pub fn settle(run: &Path, items: Vec<ItemRow>, who: &str) -> Result<usize> {
-    if journal::entries(run)?.is_empty() {
+pub fn settle(run: &Path, before: &[ItemRow], items: &[ItemRow], who: &str) -> Result<usize> {
+    if !run.join(journal::NAME).exists() {
         return Ok(0);
     }
-    let (mut journal, _) = Journal::open(run)?;
-    let items = Items::new(items);
-    let own = Labeled::of(items.rows())?;
-    let labeled = own.replayed(journal.entries(), &items.by_id)?;
-    // A fit is told of labels, and of none that are taken away.
-    let differs = |&row: &usize| own.name(row).is_some() && own.name(row) != labeled.name(row);
-    let changes: Vec<Change> = (0..items.rows().len())
-        .filter(differs)
-        .map(|row| Change {
-            id: items.rows()[row].id.clone(),
-            old: labeled.name(row).map(str::to_owned),
-            new: own.name(row).map(str::to_owned),
-        })
-        .collect();
+    let (was, own) = (Labeled::of(before)?, Labeled::of(items)?);
+    let places: HashMap<&str, usize> = before.iter().map(|item| &*item.id).zip(0..).collect();
+    let change = |(row, item): (usize, &ItemRow)| {
+        let new = own.name(row)?;
+        match places.get(&*item.id) {
+            Some(&place) if was.name(place) == Some(new) => None,
+            Some(&place) => Some(was.change(place, item, Some(new))),
+            None => Some(Change {
+                id: item.id.clone(),
+                old: None,
+                new: Some(new.to_owned()),
+                hidden: false,
+            }),
+        }
+    };
+    let changes: Vec<Change> = items.iter().enumerate().filter_map(change).collect();
     let count = changes.len();
     if count > 0 {
+        let (mut journal, _) = Journal::open(run)?;
         journal.append(Some(who.to_owned()), What::Label, changes)?;
     }
     Ok(count)
@@ -78,6 +83,7 @@ mod tests {
             id: id.into(),
             old: old.map(str::to_owned),
             new: new.map(str::to_owned),
+            hidden: false,
         }
     }
 
@@ -113,9 +119,14 @@ mod tests {
         // of the fourth, a class that was merged.
         let fitted = ["b", "b", "a", "c", "", "a"];
         assert_eq!(labels(run, &fitted), words(&["a", "b", "", "b", "", "a"]));
-        assert_eq!(settle(run, items(&fitted), "new.csv").unwrap(), 3);
+        let before = items(&["a", "b", "", "b", "", "a"]);
+        let settle = |before: &[ItemRow]| settle(run, before, &items(&fitted), "new.csv").unwrap();
+        assert_eq!(settle(&before), 3);
         assert_eq!(labels(run, &fitted), words(&fitted));
-        assert_eq!(settle(run, items(&fitted), "new.csv").unwrap(), 0);
+        assert_eq!(settle(&items(&fitted)), 0);
+        // An earlier model, which knew none of these, has them as well.
+        let older = ["", "b", "", "c", "", "a"];
+        assert_eq!(labels(run, &older), words(&fitted));
         let entries = journal::entries(run).unwrap();
         assert_eq!(entries.len(), 5);
         assert_eq!(entries[4].who.as_deref(), Some("new.csv"));
@@ -130,7 +141,8 @@ mod tests {
     #[test]
     fn a_run_without_a_journal_gets_none() {
         let folder = tempfile::tempdir().unwrap();
-        assert_eq!(settle(folder.path(), items(&["a"]), "x").unwrap(), 0);
+        let settled = settle(folder.path(), &items(&[""]), &items(&["a"]), "x");
+        assert_eq!(settled.unwrap(), 0);
         assert!(!folder.path().join(journal::NAME).exists());
     }
 }

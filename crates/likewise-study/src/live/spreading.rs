@@ -66,11 +66,30 @@ impl Spreading {
         self.session.as_ref().map(Session::borrow_dependent)
     }
 
-    /// Goes on with other labels.
+    /// Begins anew with other labels, if they are others.
+    ///
+    /// Fails when cancelled.
+    pub(super) fn restart(&mut self, now: &Labeled) -> Result<()> {
+        let same = self.following().is_some_and(|following| {
+            let labels = following.labels();
+            (labels.classes(), labels.items()) == (now.classes(), now.labels())
+        });
+        if !same {
+            self.session = self.anew(now)?;
+        }
+        Ok(())
+    }
+
+    /// Goes on with other labels. A change of classes moves the columns of a session, but for one with negative edges:
+    /// these are between classes.
     pub(super) fn follow(&mut self, now: &Labeled) {
         let monitor = &self.monitor;
+        let may_regroup = self.method != Method::Mixed;
         let followed = self.session.as_mut().is_some_and(|session| {
-            session.with_dependent_mut(|_, following| followed(following, now, monitor))
+            session.with_dependent_mut(|_, following| {
+                (may_regroup || following.labels().classes() == now.classes())
+                    && followed(following, now, monitor)
+            })
         });
         if !followed {
             // Without a label, and where a solve did not end, there are no beliefs.

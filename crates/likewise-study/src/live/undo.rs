@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Done, Labeled, Live};
+use super::{Done, Labeled, Live, identity};
 use crate::journal::{Change, Entry, What};
 use crate::{Result, usage};
 
@@ -62,11 +62,9 @@ impl Live {
         if entry.what == What::Label {
             return Ok(());
         }
-        let by_id = &self.items.by_id;
-        let now = self.first.astray(self.journal.standing(), by_id);
         let others = (self.journal.standing()).filter(|other| other.sequence != entry.sequence);
-        let astray = self.first.astray(others, by_id);
-        if let Some(new) = astray.into_iter().find(|other| !now.contains(other)) {
+        let first = self.first.classes();
+        if let Some(new) = identity::astray(first, self.journal.standing(), others) {
             let (What::AddClass(name)
             | What::RenameClass { to: name, .. }
             | What::MergeClass { from: name, .. }) = &new.what
@@ -93,11 +91,7 @@ impl Live {
     fn differing(&self, from: &Labeled, to: &Labeled) -> Vec<Change> {
         let differ = |&row: &usize| from.given(row) != to.given(row);
         let rows = (0..self.items.rows.len()).filter(differ);
-        let each = rows.map(|row| Change {
-            id: self.items.rows[row].id.clone(),
-            old: from.given(row).map(str::to_owned),
-            new: to.given(row).map(str::to_owned),
-        });
+        let each = rows.map(|row| from.change(row, &self.items.rows[row], to.given(row)));
         each.collect()
     }
 }

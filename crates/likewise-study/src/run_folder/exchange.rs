@@ -143,6 +143,7 @@ mod tests {
             id: "a".into(),
             old: None,
             new: Some("cat".into()),
+            hidden: false,
         };
         let (mut journal, _) = Journal::open(run).unwrap();
         journal.append(None, What::Label, vec![change]).unwrap();

@@ -18,6 +18,9 @@ use crate::{Result, failed, usage};
 const FOLDER: &str = "models";
 const INDEX: &str = "index";
 
+/// The graph of a run of many items: whoever needs it makes it anew where that of another one lies there.
+pub(crate) const GRAPH: &str = ".graph.npz";
+
 /// Files of a run beside those that it is read by.
 const OTHERS: [&str; 2] = ["report.html", "README.md"];
 
@@ -186,6 +189,7 @@ impl Models {
         remove(&begun)?;
         copy_run(&self.root, &begun)?;
         link(&self.root.join(super::RECORD), &begun.join(super::RECORD))?;
+        bring_graph(&self.root, &begun);
         std::fs::rename(&begun, &folder).map_err(|e| cannot(&begun, &e))?;
         sync(&self.root.join(FOLDER));
         Ok(number)
@@ -211,7 +215,17 @@ impl Models {
             let path = amendment.file(empty);
             std::fs::create_dir_all(&path).map_err(|e| cannot(&path, &e))?;
         }
-        amendment.finish(kept.record()?)
+        amendment.finish(kept.record()?)?;
+        bring_graph(&folder, &self.root);
+        Ok(())
+    }
+}
+
+/// So that it need not be sought again; where it cannot be brought, it is.
+fn bring_graph(from: &Path, to: &Path) {
+    if from.join(GRAPH).exists() {
+        let _ = std::fs::remove_file(to.join(GRAPH));
+        let _ = link(&from.join(GRAPH), &to.join(GRAPH));
     }
 }
 

@@ -76,6 +76,9 @@ pub struct Record {
     /// How many of them, the last ones, were added since it was fitted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub added: usize,
+    /// The last entry of the journal of its page whose labels, and names of classes, it was fitted with.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub journal: u64,
     /// Seconds by step: reading, the study, writing.
     pub seconds: BTreeMap<String, f64>,
     /// The same time by stage of the work.
@@ -121,9 +124,8 @@ pub(super) struct Known {
     pub(super) parts: BTreeMap<String, IgnoredAny>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "for serde")]
-fn is_zero(n: &usize) -> bool {
-    *n == 0
+fn is_zero<T: PartialEq + Default>(n: &T) -> bool {
+    *n == T::default()
 }
 
 /// What tells the data of a run from others.

@@ -17,6 +17,7 @@ use ndarray::{Array2, ArrayView2};
 
 use super::parts::known::Known;
 use super::parts::regroup::Places;
+use super::parts::sizes::Sizes;
 use super::session::{changed, check_item, largest_first, reaching};
 use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Label, Labels, Monitor, Result};
@@ -28,6 +29,9 @@ pub(super) trait Additive: Clone {
 
     /// Fails where what is known of sizes does not suit the labels.
     fn check_sizes(&self, known: &Known) -> Result<()>;
+
+    /// What is known of sizes, where something is.
+    fn sizes_mut(&mut self) -> Option<&mut Sizes>;
 
     /// `g` of an item, the column `x` of the solution, by the [system](AdditiveSession) of the graph.
     fn of_one(
@@ -124,20 +128,28 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
     /// Goes on with other classes: those labeled of class `c` are of `places[c]` from now on. Classes at one place are
     /// one, a place of none is a class without a label, and one without a label may go (`None`).
     ///
+    /// Sizes that are known are those of the classes at their places: 0 of a new one, which then takes no label.
+    ///
     /// Fails where there is not a place below the number of `classes` for each class that has a label, and where the
     /// sizes that are known do not suit them; the session is then as before. Costs O(n C), and a copy of `A` for so
     /// long.
     pub fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
         let (places, labels) = Places::of(places, &self.labels, classes)?;
+        let n = labels.n_classes();
+        let mut method = self.method.clone();
+        if let Some(sizes) = method.sizes_mut() {
+            *sizes = places.sizes(sizes, n);
+        }
         let (sums, beliefs) = {
             let known = Known::new(self.graph, &labels, &Monitor::silent())?;
-            self.method.check_sizes(&known)?;
-            let sums = places.columns(&self.sums, labels.n_classes());
+            method.check_sizes(&known)?;
+            let sums = places.columns(&self.sums, n);
             let convergence = self.beliefs.convergence.clone();
-            let beliefs = self.method.decided(&known, &sums, convergence)?;
+            let beliefs = method.decided(&known, &sums, convergence)?;
             (sums, beliefs)
         };
-        (self.labels, self.sums, self.beliefs) = (labels, sums, beliefs);
+        (self.method, self.labels) = (method, labels);
+        (self.sums, self.beliefs) = (sums, beliefs);
         Ok(())
     }
 

@@ -59,7 +59,7 @@ pub struct Lgc {
     mu: f64,
     mass: Mass,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sizes: Option<Sizes>,
+    pub(super) sizes: Option<Sizes>,
     tolerance: f64,
     max_iterations: usize,
 }

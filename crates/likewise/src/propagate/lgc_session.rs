@@ -23,7 +23,7 @@ use super::additive_session::{Additive, AdditiveSession};
 use super::lgc::{operator, pulls, scale};
 use super::parts::counted::Counted;
 use super::parts::known::Known;
-use super::{Given, Lgc};
+use super::{Given, Lgc, Sizes};
 use crate::solve::{Ordered, Solution};
 use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
 
@@ -81,6 +81,10 @@ impl Additive for Lgc {
         self.counted(known).map(drop)
     }
 
+    fn sizes_mut(&mut self) -> Option<&mut Sizes> {
+        self.sizes.as_mut()
+    }
+
     fn of_one(
         &self,
         graph: &Graph,
@@ -114,7 +118,7 @@ mod tests {
     };
     use super::*;
     use crate::Label;
-    use crate::propagate::{Mass, Sizes};
+    use crate::propagate::Mass;
     use crate::reference::{self, in_one_and_two_threads, path};
     use proptest::prelude::*;
 

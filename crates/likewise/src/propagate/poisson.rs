@@ -49,7 +49,7 @@ use crate::{Error, Graph, Monitor, Result};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Poisson {
-    sizes: Sizes,
+    pub(super) sizes: Sizes,
     tolerance: f64,
     max_iterations: usize,
 }

@@ -28,7 +28,7 @@ use super::additive_session::{Additive, AdditiveSession};
 use super::parts::counted::decided;
 use super::parts::known::{Known, for_each_row};
 use super::poisson::center;
-use super::{Given, Poisson};
+use super::{Given, Poisson, Sizes};
 use crate::solve::{ConjugateGradient, Ordered, Solution, Sparse};
 use crate::{Beliefs, Convergence, Graph, Labels, Monitor, Result};
 
@@ -82,6 +82,10 @@ impl Poisson {
 impl Additive for Poisson {
     fn check_sizes(&self, known: &Known) -> Result<()> {
         self.bounds(known).map(drop)
+    }
+
+    fn sizes_mut(&mut self) -> Option<&mut Sizes> {
+        Some(&mut self.sizes)
     }
 
     fn of_one(
@@ -171,7 +175,7 @@ mod tests {
     };
     use super::*;
     use crate::Label;
-    use crate::propagate::{Propagate, Sizes};
+    use crate::propagate::Propagate;
     use crate::reference::{self, in_one_and_two_threads, path, path_labels};
     use proptest::prelude::*;
 
@@ -257,6 +261,30 @@ mod tests {
                 assert!(found.abs_diff(wanted) <= 1, "{found} for {wanted}");
             }
         }
+    }
+
+    #[test]
+    fn sizes_go_with_their_classes() {
+        let graph = reference::random_graph(300, 1500, 1);
+        let labels = reference::random_labels(300, 3, 1);
+        let method = fine().sizes(Sizes::Known(vec![3.0, 2.0, 1.0]));
+        let mut session = method.session(&graph, &labels, &silent()).unwrap();
+        let sized = |session: &PoissonSession, wanted: &[usize]| {
+            for (class, wanted) in wanted.iter().enumerate() {
+                let own = session.pseudo_label().iter();
+                let found = own.filter(|found| **found == Some(class as u32)).count();
+                assert!(found.abs_diff(*wanted) <= 1, "{found} for {wanted}");
+            }
+        };
+        let names = ["c", "a", "b"].map(String::from).to_vec();
+        let places = [Some(1), Some(2), Some(0)];
+        session.regroup(names, &places).unwrap();
+        sized(&session, &[50, 150, 100]);
+        // The first and the second become one, and another class is new.
+        let names = ["d", "ca", "b"].map(String::from).to_vec();
+        let places = [Some(1), Some(1), Some(2)];
+        session.regroup(names, &places).unwrap();
+        sized(&session, &[0, 200, 100]);
     }
 
     #[test]

@@ -245,7 +245,8 @@ impl<'a> Session<'a> {
 
     /// Goes on with other classes: those labeled of class `c` are of `places[c]` from now on. Classes at one place are
     /// one, a place of none is a class without a label, and one without a label may go (`None`). Exact as
-    /// [`relabel`](Self::relabel) is.
+    /// [`relabel`](Self::relabel) is: negative edges between classes that become one stay until a
+    /// [`refresh`](Self::refresh) of later labels.
     ///
     /// Fails where there is not a place below the number of `classes` for each class that has a label, or had one
     /// that a [`refresh`](Self::refresh) has yet to follow; the session is then as before. Costs O(n C), and a copy of
@@ -770,7 +771,14 @@ mod tests {
             .session(&graph, &labels, &silent())
             .unwrap();
         session.relabel(free, Label::Known(2), &silent()).unwrap();
+        let before = session.scores().to_owned();
         session.regroup(names.clone(), &places).unwrap();
+        for (i, row) in before.outer_iter().enumerate() {
+            let moved = [0.0, row[1], 0.0, row[0] + row[3], row[2]];
+            for (class, moved) in moved.into_iter().enumerate() {
+                assert!((session.scores()[[i, class]] - moved).abs() < 1e-12);
+            }
+        }
         assert_eq!(session.pending(), 1);
         session.refresh(&silent()).unwrap();
         let anew = Mixed::labeled();

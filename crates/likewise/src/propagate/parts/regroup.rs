@@ -3,6 +3,7 @@
 use ndarray::Array2;
 
 use super::known::for_each_row;
+use super::sizes::Sizes;
 use crate::{Error, Label, Labels, Result};
 
 /// Where the classes of before stand among others: `None` for one that goes.
@@ -42,6 +43,21 @@ impl<'a> Places<'a> {
     /// The place of a class.
     pub(in crate::propagate) fn place(self, class: usize) -> Option<usize> {
         self.0[class].map(|place| place as usize)
+    }
+
+    /// What is known of the sizes of the classes, of those at their places: sizes at one place are added up, and there is
+    /// 0 at a place of none.
+    pub(in crate::propagate) fn sizes(self, sizes: &Sizes, classes: usize) -> Sizes {
+        let Sizes::Known(known) = sizes else {
+            return sizes.clone();
+        };
+        let mut moved = vec![0.0; classes];
+        for (place, size) in self.0.iter().zip(known) {
+            if let Some(place) = *place {
+                moved[place as usize] += size;
+            }
+        }
+        Sizes::Known(moved)
     }
 
     /// Columns (`n x C`) at their places among `classes`; those at one place are added up, and there are zeros at a place
