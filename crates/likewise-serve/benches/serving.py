@@ -10,7 +10,8 @@ time. A label counts from the request to the answer, which comes when it is on t
 it is known. Recall is against all items compared by numpy. `--browser` also measures the page in Chromium, from a key to
 what is then painted, and its map beside that of regl-scatterplot: the first lines of tests/browser/pace.js say how, and what
 FOLDER is. With `--minutes`, 100
-requests a second (`--rate`) go on for so long, of which one in twenty is a label, while every ten seconds (`--swap`) another model takes over.
+requests a second (`--rate`) go on for so long, of which one in twenty is a label, while every ten seconds (`--swap`) another model takes over: of more
+than 200,000 items, which are not fitted again, a copy of the same.
 `--method` measures the labels of another method than the default alone, each in a server of its own. Memory of PostgreSQL is that of all its
 processes after the searches of 64 clients, what they share counted once. What was measured is kept beside OUT.md, in cases.json, a case at a time. Needs numpy, and for the peer pgserver and psycopg.
 """
@@ -179,11 +180,13 @@ def classes(server):
 def endure(server, vectors, truth, given, rng):
     """So many requests a second, with another model now and then."""
     client = Client(server.port)
-    assert client.ask("POST", "/refit", {})[0] in (200, 202)
+    if len(truth) <= FITTED:
+        assert client.ask("POST", "/refit", {})[0] in (200, 202)
     while json.loads(client.ask("GET", "/refit")[1])["state"] == "running":
         time.sleep(0.2)
-    # The last one answers: the first swap is to another.
-    models = [model["number"] for model in json.loads(client.ask("GET", "/models")[1])["models"]]
+    current, models = (lambda all: (all["current"], [model["number"] for model in all["models"]]))(json.loads(client.ask("GET", "/models")[1]))
+    # The one that answers comes last, so that the first swap is to another.
+    models.sort(key=lambda number: (number == current, number))
     items, end = rng.integers(len(truth), size=100_000), time.time() + 60 * given.minutes
     failed, memory, spent, asked, labeled, swapped = [], [], [], [], [], []
 
@@ -202,9 +205,13 @@ def endure(server, vectors, truth, given, rng):
             failed.append("a connection was lost")
 
     def swap(turn):
-        got = Client(server.port).ask("POST", f"/models/{models[(turn - 1) % len(models)]}/restore", {})
-        if got[0] == 200:
-            swapped.append(got[2])
+        wanted, own, begun = models[(turn - 1) % len(models)], Client(server.port), time.time()
+        got = own.ask("POST", f"/models/{wanted}/restore", {})
+        # One that takes longer than a request may goes on.
+        while got[0] == 408 and json.loads(own.ask("GET", "/models")[1])["current"] != wanted and time.time() < begun + 300:
+            time.sleep(0.5)
+        if got[0] in (200, 408) and time.time() < begun + 300:
+            swapped.append(time.time() - begun)
         else:
             failed.append(got[:2])
 
@@ -360,6 +367,10 @@ def measured(program, name, given):
         if given.method:
             return {"methods": by_methods(program, kept, folder, truth, given.method)}
         shutil.copytree(kept, run)
+        if given.minutes and items > FITTED:
+            # What was added cannot be fitted again: a copy of it takes over, which is opened as any other model is.
+            for number in ("1", "2"):
+                shutil.copytree(kept, f"{run}/models/{number}")
         case = {"opened_before": True}
         embedded = np.load(f"{run}/embeddings.npy").astype(np.float32)
         begun = time.time()
@@ -368,7 +379,7 @@ def measured(program, name, given):
             while client.ask("GET", "/healthz")[0] != 200:
                 time.sleep(0.1)
             case["open"] = round(time.time() - begun, 1)
-            if not given.page_alone:
+            if not given.page_alone and not given.minutes_alone:
                 asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
                 asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
                 found = [
@@ -378,8 +389,9 @@ def measured(program, name, given):
                 case["recall"] = recall(embedded, asked[:200], found)
                 case["search"] = search(server, vectors)
                 case["label"], case["changed"] = label(server, truth, rng)
-                case["classes"] = classes(server)
                 case["memory"] = round(server.memory())
+            if not given.page_alone:
+                case["classes"] = classes(server)
             if given.browser:
                 case["browser"] = paced(server, given.browser)
             if given.minutes:
@@ -473,8 +485,11 @@ def main():
     parser.add_argument("--peer", action="store_true")
     parser.add_argument("--runs", type=os.path.abspath)
     parser.add_argument("--browser", type=os.path.abspath)
+    parser.add_argument("--minutes-alone", action="store_true", help="only what --minutes measures, and changes of classes")
     parser.add_argument("--page-alone", action="store_true", help="only what --browser measures")
     given = parser.parse_args()
+    if given.minutes_alone and (given.peer or given.browser or not given.minutes):
+        parser.error("--minutes-alone goes with --minutes, and without --peer and --browser")
     if given.page_alone and (given.peer or given.minutes or not given.browser):
         parser.error("--page-alone goes with --browser, and without --peer and --minutes")
     program = os.path.abspath(given.program)
