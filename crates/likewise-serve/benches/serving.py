@@ -363,7 +363,7 @@ def measured(program, name, given):
             Path(given.runs).mkdir(parents=True, exist_ok=True)
         # What is served is labeled, and fitted again.
         run = f"{folder}/run"
-        kept = fitted(program, x, truth, given.runs or folder, given.minutes > 0)
+        kept = fitted(program, x, truth, given.runs or folder, given.minutes > 0 and items <= FITTED)
         if given.method:
             return {"methods": by_methods(program, kept, folder, truth, given.method)}
         shutil.copytree(kept, run)
