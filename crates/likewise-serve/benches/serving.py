@@ -378,7 +378,8 @@ def measured(program, name, given):
             client = Client(server.port)
             while client.ask("GET", "/healthz")[0] != 200:
                 time.sleep(0.1)
-            case["open"] = round(time.time() - begun, 1)
+            if not given.minutes_alone:
+                case["open"] = round(time.time() - begun, 1)
             if not given.page_alone and not given.minutes_alone:
                 asked = [client.ask("POST", "/embed", {"vector": v.tolist()})[1] for v in vectors]
                 asked = np.array([json.loads(a)["embedding"] for a in asked], dtype=np.float32)
