@@ -14,7 +14,7 @@
 //! ```
 //!
 //! where `A` is a plain sum over the labels. A label that is added, changed or taken back adds or subtracts the one
-//! column `g_j`, which is solved for; `m` is counted anew. This is exact. [`Sizes`](super::Sizes) are held by prices
+//! column `g_j`, which is solved for; `m` is counted anew. This is exact. [`Sizes`] are held by prices
 //! that are found anew after each change.
 //!
 //! Cost of a change: one solve of one column by [`Ordered`], O(n C), and what sizes cost that are held. Memory: `A` and
