@@ -65,18 +65,21 @@ impl<'a> Names<'a> {
     }
 
     fn turn(&mut self, from: &'a str, to: &'a str) {
-        let gone = self.classes.remove(from).unwrap_or_else(|| {
-            self.all.push(Class::Seen(from));
-            Class::Seen(from)
-        });
+        let gone = self.classes.remove(from).unwrap_or(Class::Seen(from));
+        if !self.all.contains(&gone) {
+            self.all.push(gone);
+        }
+        // One that comes again under the name of one that had gone is there again.
+        self.merged.remove(&gone);
         match self.classes.get(to) {
+            Some(&heir) if heir == gone => {}
             Some(&heir) => drop(self.merged.insert(gone, heir)),
             None => drop(self.classes.insert(to, gone)),
         }
     }
 
     fn name(&self, mut class: Class<'a>) -> Option<&'a str> {
-        // Each step leads to one that has gone later, so this ends.
+        // Whatever a class became one with was there then, and led nowhere: this ends.
         while let Some(&heir) = self.merged.get(&class) {
             class = heir;
         }
@@ -252,6 +255,19 @@ mod tests {
         let now = ["bird", "cat"];
         assert_eq!(found(&now, 3, &all, &now), same(&now));
         assert_eq!(found(&now, 0, &all, &now), same(&["cat", "bird"]));
+    }
+
+    #[test]
+    fn classes_that_files_bring_again_and_again_lead_in_no_circle() {
+        let all = [
+            merge("x", "cat"),
+            rename("x", "z"),
+            merge("cat", "z"),
+            merge("x", "z"),
+        ];
+        let now = found(&["x", "cat", "bird"], 0, &all, &["bird", "z"]);
+        let z = Some("z".to_owned());
+        assert_eq!(now, [z.clone(), z, Some("bird".into())]);
     }
 
     #[test]
