@@ -7,9 +7,12 @@ use std::process::Output;
 
 use likewise::{Monitor, select};
 use likewise_io::arrays::from_safetensors;
+use likewise_study::journal::{Journal, What};
+use likewise_study::run_folder::RunFolder;
 use ndarray::{Array2, Axis};
 use serde_json::Value;
 
+use super::pages;
 use crate::program;
 
 const IRIS: &str = include_str!("../../../likewise/testdata/iris.csv");
@@ -228,19 +231,23 @@ fn going_on_with_more_triplets_is_learning_all_of_them() {
     // Items that the model does not hold yet.
     scene.good("fit iris.csv --recipe omks -q --triplets few.csv --triplets b.csv -o whole");
     scene.good("fit iris.csv --recipe omks -q --triplets few.csv -o run");
+    // Names that its page has given since are not those of the fit that goes on.
+    let (mut journal, _) = Journal::open(&scene.path("run")).unwrap();
+    let (from, to) = ("0".to_owned(), "other".to_owned());
+    let rename = What::RenameClass { from, to };
+    journal.append(None, rename, vec![]).unwrap();
+    drop(journal);
     scene.good("fit --continue run --triplets b.csv -q");
     assert_eq!(scene.model("run"), scene.model("whole"));
+    let run = RunFolder::open(&scene.path("run")).unwrap();
+    assert_eq!(run.record().unwrap().journal, None);
 }
 
 #[test]
 fn views_are_seen_apart_and_every_verb_asks_the_model() {
     let scene = Scene::new();
-    fs::write(
-        scene.path("digits.npz"),
-        fs::read(likewise_testdata::digits()).unwrap(),
-    )
-    .unwrap();
-    let fit = "fit digits.npz --view fou --view kar --labels-per-class 3 --draws 1 -q";
+    pages::data(&scene.path(""));
+    let fit = "fit pairs.npz --view image --view text --labels-per-class 3 --draws 1 -q";
     let found = scene.json(&format!("{fit} --recipe omks --json -o run"));
     let recall = |of: &Value| of["recall"]["1"].as_f64().unwrap();
     let raw = recall(&found["baselines"]["raw"]);
@@ -253,10 +260,10 @@ fn views_are_seen_apart_and_every_verb_asks_the_model() {
     assert_eq!(arrays.matrix64("view.0.matrix").unwrap().dim(), (76, 50));
     // The rows of the items are what the kernels read, as the views are given.
     let rows = likewise_io::read_matrix(scene.path("run/embeddings.npy"), None).unwrap();
-    let bytes = fs::read(likewise_testdata::digits()).unwrap();
+    let bytes = fs::read(scene.path("pairs.npz")).unwrap();
     let form = likewise_io::Form::Npz;
     let all = likewise_io::read_bytes(form, &bytes, &likewise_io::ReadOptions::default()).unwrap();
-    let fou = &all.view(Some("fou")).unwrap().matrix;
+    let fou = &all.view(Some("image")).unwrap().matrix;
     let mean = arrays.vector64("view.0.mean").unwrap();
     let own = (fou.row(7).mapv(f64::from) - mean).dot(&arrays.matrix64("view.0.matrix").unwrap());
     for (row, own) in rows.row(7).iter().zip(&own) {
@@ -266,9 +273,9 @@ fn views_are_seen_apart_and_every_verb_asks_the_model() {
     let hits = hits(&scene.json(&format!("search run --id {id} -k 5 --json"))[0]);
     assert_eq!(hits.len(), 5);
     assert!(hits.windows(2).all(|two| two[0].1 >= two[1].1), "{hits:?}");
-    let output = scene.run("embed run digits.npz -o e.npy");
+    let output = scene.run("embed run pairs.npz -o e.npy");
     let said = [output.stdout, output.stderr].map(|s| String::from_utf8(s).unwrap());
-    assert!(said[0].contains("2000 items, 100 dimensions"), "{said:?}");
+    assert!(said[0].contains("250 items, 100 dimensions"), "{said:?}");
     assert!(
         said[1].contains("the model compares items itself"),
         "{said:?}"
@@ -284,8 +291,8 @@ fn views_are_seen_apart_and_every_verb_asks_the_model() {
     }
     scene.good("index run --kind flat");
     scene.good("suspects run");
-    let added = scene.json("add run digits.npz --prefix more- --json -q");
-    assert_eq!(added["items"], 4000);
+    let added = scene.json("add run pairs.npz --prefix more- --json -q");
+    assert_eq!(added["items"], 500);
     // An item is most alike to its double, or nearly so: it is there twice now.
     let found = self::hits(&scene.json(&format!("search run --id {id} -k 20 --json"))[0]);
     assert!(

@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn what_is_written_reads_back_as_the_same_function() {
-        for name in Architecture::all() {
+        let reads_back = |name: Architecture| {
             for (pool, head, unit) in [
                 (Pool::Average, EmbeddingConfig::None, false),
                 (
@@ -155,7 +155,12 @@ mod tests {
                 let off = error(&read.embed(input.view()).unwrap(), &expected);
                 assert!(off < 1e-3, "{}: {off}", name.name());
             }
-        }
+        };
+        std::thread::scope(|threads| {
+            for name in Architecture::all() {
+                threads.spawn(move || reads_back(name));
+            }
+        });
     }
 
     #[test]
