@@ -216,7 +216,7 @@ impl Open {
             }
         });
         let (items, graph) = (self.items.clone(), one.graph.clone());
-        let learned = self.record.journal;
+        let learned = self.record.journal.clone();
         Prepared::new(items, graph, means.method, entries, learned, &heard).map(Some)
     }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use likewise::{ErrorKind, Event, Monitor};
 use likewise_study::fit::LabeledItems;
 use likewise_study::live::{Prepared, Shown};
-use likewise_study::run_folder::Models;
+use likewise_study::run_folder::{Models, has_begun};
 
 use crate::app::App;
 use crate::command::{Cause, Command};
@@ -21,6 +21,11 @@ use crate::refits::State;
 
 /// Between two events about the same stage.
 const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Changes that a model which takes over follows while labels wait.
+const FEW: usize = 4;
+/// How often it follows more than these beside whoever takes labels.
+const ROUNDS: usize = 5;
 
 /// Begins a refit on a thread of its own.
 pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
@@ -42,7 +47,8 @@ pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
     // That of the run at the top, unless it is kept already; the new one comes behind.
     let models = Models::of(&app.run);
     let asks = who.clone();
-    let begun = app.refits.begin(&monitor, labeled.sequence, who, || {
+    let sequence = labeled.journal.as_ref().map_or(0, |place| place.sequence);
+    let begun = app.refits.begin(&monitor, sequence, who, || {
         Ok(models.next().max(models.current()? + 1))
     })?;
     let Some(state) = begun else {
@@ -74,6 +80,12 @@ pub(crate) fn refused(app: &App, open: &Open) -> Option<Problem> {
         let problem = Problem::conflict("a run across views takes no labels");
         return Some(problem.hint("label its data, and fit again"));
     }
+    if has_begun(&app.run) {
+        let problem = Problem::conflict("a fit of this run was interrupted");
+        return Some(problem.hint(
+            "end the server, and finish that fit with --resume or begin it anew with --overwrite",
+        ));
+    }
     if open.record.added > 0 {
         let problem = Problem::conflict(format!(
             "{} items were added since the run was fitted, which a fit of its data would leave out",
@@ -100,7 +112,7 @@ fn cannot_fit() -> Problem {
 fn items(open: &Open, shown: &Shown) -> (LabeledItems, String) {
     let labeled = LabeledItems {
         items: shown.labeled().rows(open.items.rows()),
-        sequence: shown.sequence(),
+        journal: shown.place().cloned(),
     };
     (labeled, shown.csv())
 }
@@ -181,8 +193,19 @@ impl Next {
     /// Reads the run at a path. This is the long part; labels can be given meanwhile. From a thread that may wait.
     pub(crate) fn read(app: &App, path: &Path, number: u32, means: &Means) -> Answered<Self> {
         let open = Arc::new(Open::read(path, number, means)?);
-        let entries = app.ask_in_time(|reply| Command::Entries { reply })?;
-        let prepared = open.prepared(&entries, means)?.map(Box::new);
+        let entries = || app.ask_in_time(|reply| Command::Entries { reply });
+        let mut prepared = open.prepared(&entries()?, means)?.map(Box::new);
+        if let Some(prepared) = &mut prepared {
+            // What is given meanwhile is followed here, but for the last: nobody who labels waits for all of it.
+            for _ in 0..ROUNDS {
+                let entries = entries()?;
+                let new = entries.iter().skip(prepared.sequence() as usize);
+                if new.map(|entry| entry.items.len().max(1)).sum::<usize>() <= FEW {
+                    break;
+                }
+                prepared.follow(&entries);
+            }
+        }
         Ok(Self { open, prepared })
     }
 

@@ -42,11 +42,11 @@ enum Taker {
 }
 
 impl Taker {
-    fn new(open: &Open, prepared: Option<Prepared>, journal: Journal) -> Self {
+    fn new(app: &App, open: &Open, prepared: Option<Prepared>, journal: Journal) -> Self {
         let Some(prepared) = prepared else {
             return Self::Nobody(journal);
         };
-        let live = Box::new(prepared.with(journal));
+        let live = Box::new(prepared.with(journal, &app.means.monitor));
         open.set_shown(live.shown());
         Self::Live(live)
     }
@@ -89,7 +89,7 @@ pub(crate) fn work(
         Ok(prepared) => prepared,
         Err(e) => return drop(began.send(Err(e))),
     };
-    let mut taker = Taker::new(&open, prepared, journal);
+    let mut taker = Taker::new(app, &open, prepared, journal);
     let _ = began.send(Ok(()));
     let mut commands = Commands::new(commands);
     while let Some(command) = commands.next() {
@@ -102,7 +102,8 @@ pub(crate) fn work(
                 cause,
                 reply,
             } => {
-                taker = Taker::new(&next, prepared.map(|prepared| *prepared), taker.end());
+                let prepared = prepared.map(|prepared| *prepared);
+                taker = Taker::new(app, &next, prepared, taker.end());
                 open = next;
                 settle(app, &open, &cause);
                 let _ = reply.send(Ok(()));

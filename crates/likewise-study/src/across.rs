@@ -246,7 +246,7 @@ impl Job {
                 data_sha256: self.digest.clone(),
                 items: collection.len(),
                 added: 0,
-                journal: 0,
+                journal: None,
                 seconds: self.seconds.clone(),
                 stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),

@@ -85,6 +85,40 @@ pub struct Change {
     pub hidden: bool,
 }
 
+/// The place after an entry of a journal, by which another journal is told from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Place {
+    /// The number of the entry.
+    pub sequence: u64,
+    /// Its time.
+    pub time: String,
+}
+
+impl Place {
+    /// The place after an entry.
+    pub fn at(entry: &Entry) -> Self {
+        Self {
+            sequence: entry.sequence,
+            time: entry.time.clone(),
+        }
+    }
+
+    /// The place after the last of these entries; none before the first.
+    pub fn after(entries: &[Entry]) -> Option<Self> {
+        entries.last().map(Self::at)
+    }
+
+    /// Those of these entries that stand up to it; none where they are of another journal.
+    pub fn of<'a>(place: Option<&Self>, entries: &'a [Entry]) -> &'a [Entry] {
+        let until = place.and_then(|place| {
+            let last = entries.binary_search_by_key(&place.sequence, |entry| entry.sequence);
+            last.ok().filter(|&last| entries[last].time == place.time)
+        });
+        &entries[..until.map_or(0, |last| last + 1)]
+    }
+}
+
 /// The open journal, held against other processes.
 #[derive(Debug)]
 pub struct Journal {

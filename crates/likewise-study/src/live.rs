@@ -38,6 +38,7 @@ use ndarray::ArrayView2;
 use rayon::prelude::*;
 
 pub use self::following::Method;
+use self::identity::Classes;
 pub use self::items::Items;
 use self::judge::Judge;
 pub use self::labeled::Labeled;
@@ -45,10 +46,10 @@ pub use self::plane::{Plane, plane};
 pub use self::prepared::Prepared;
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
-pub use self::since::{settle, since};
+pub use self::since::{note, since};
 use self::spreading::Spreading;
 pub use self::why::{Share, Source, Why};
-use crate::journal::{self, Change, Entry, Journal, What};
+use crate::journal::{self, Change, Entry, Journal, Place, What};
 use crate::run_folder::OUTSIDE;
 use crate::{Result, run_graph, usage};
 
@@ -90,6 +91,7 @@ pub struct Live {
     spreading: Spreading,
     /// What was labeled before the first entry of the journal.
     first: Labeled,
+    classes: Classes,
     judge: Judge,
     shown: Current,
 }
@@ -259,9 +261,10 @@ impl Live {
             .collect();
         self.spreading.follow(&labeled);
         // All of it at once: the numbers of the classes may be others.
-        let shown = Shown::new(self.items.clone(), labeled, entry.sequence);
-        let (following, first) = (self.spreading.following(), self.first.classes());
-        let shown = self.judge.judged(shown, following, first, &self.journal);
+        let shown = Shown::new(self.items.clone(), labeled, Some(Place::at(&entry)));
+        self.classes.follow(&entry, self.journal.entries());
+        let following = self.spreading.following();
+        let shown = self.judge.judged(shown, following, &mut self.classes);
         let new = |class: u32| moved[class as usize];
         let (old, now) = (before.beliefs(), shown.beliefs());
         let changed = (0..now.len() as u32).into_par_iter();

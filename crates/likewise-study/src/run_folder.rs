@@ -30,8 +30,8 @@ use ndarray::{Array2, ArrayView2, Axis};
 
 pub use self::across::{AcrossFolder, open_across, save_across};
 pub(crate) use self::amend::Amendment;
-use self::exchange::{COMPLETE, UNFINISHED, has_begun, move_up};
-pub use self::exchange::{begun, data_alone};
+use self::exchange::{COMPLETE, UNFINISHED, move_up};
+pub use self::exchange::{begun, data_alone, has_begun};
 use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;

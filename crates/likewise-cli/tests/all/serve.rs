@@ -241,6 +241,87 @@ fn a_refit_is_that_of_the_command() {
     );
 }
 
+/// Waits for the refit to end.
+fn ended(served: &Served) -> Value {
+    loop {
+        let state = served.ask("GET /refit", "");
+        if state["state"] != "running" {
+            return state;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
+
+#[test]
+fn what_has_other_data_by_now_takes_nobodys_place_and_no_label_is_lost() {
+    let scene = Scene::new();
+    let row = |i: u32| {
+        let label = if i < 40 {
+            ["cat", "owl"][(i % 2) as usize]
+        } else {
+            ""
+        };
+        format!("i{i},{label},{},{}\n", i % 2 * 9 + i % 5, i % 7)
+    };
+    let mut table = String::from("id,label,a,b\n");
+    table.extend((0..60).map(row));
+    std::fs::write(scene.path("x.csv"), &table).unwrap();
+    let good = |line: &str| {
+        let output = scene.run(&line.split(' ').collect::<Vec<_>>());
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{line}: {said}");
+    };
+    good("fit x.csv --recipe rca -q -o run");
+    let run = scene.path("run");
+    let label = |served: &Served, id: &str| {
+        let body = json!({"id": id, "label": "owl"}).to_string();
+        served.ask("POST /label", &body);
+    };
+    {
+        let served = Served::of(&scene.path(""), "run");
+        label(&served, "i50");
+        std::fs::write(scene.path("x.csv"), format!("{table}i60,,3,3\n")).unwrap();
+        served.ask("POST /refit", "{}");
+        let state = ended(&served);
+        assert_eq!(state["state"], "failed");
+        let error = state["error"].as_str().unwrap();
+        assert!(error.contains("these data have changed"), "{error}");
+        label(&served, "i51");
+        assert_eq!(served.ask("GET /run", "")["model"], json!(1));
+    }
+    assert!(!run.join("complete").exists() && !run.join("models/2").exists());
+    good("index run --kind flat -q");
+    let served = Served::of(&scene.path(""), "run");
+    for id in ["i50", "i51"] {
+        assert_eq!(served.ask(&format!("GET /items/{id}"), "")["label"], "owl");
+    }
+    served.kill();
+    // Who means the other data puts the labels aside, and cannot come back to them by a model of the old ones.
+    std::fs::write(scene.path("more.csv"), "id,label\ni60,cat\n").unwrap();
+    good("fit run --add-labels more.csv --overwrite -q");
+    assert!(run.join("labels.jsonl.1").exists() && !run.join("labels.jsonl").exists());
+    let served = Served::of(&scene.path(""), "run");
+    let (status, said) = served.try_ask("POST /models/1/restore", "{}").unwrap();
+    assert!(
+        status == 400 && said.contains("other data"),
+        "{status} {said}"
+    );
+    assert_eq!(served.ask("GET /items?limit=1", "")["total"], json!(61));
+    // A fit that was interrupted is said before hours of another one.
+    std::fs::create_dir(run.join("unfinished")).unwrap();
+    std::fs::copy(run.join("config.json"), run.join("unfinished/config.json")).unwrap();
+    std::fs::write(
+        run.join("unfinished/origin.json"),
+        "{\"data_sha256\": \"x\", \"read_as\": \"\"}",
+    )
+    .unwrap();
+    let no_refit = &served.ask("GET /run", "")["no_refit"];
+    assert!(
+        no_refit["error"].as_str().unwrap().contains("interrupted"),
+        "{no_refit}"
+    );
+}
+
 #[test]
 fn what_cannot_be_served_is_said() {
     let scene = Scene::new();

@@ -20,7 +20,7 @@ use crate::command::Cause;
 use crate::extract::{Body, Named, checked};
 use crate::problem::{Answered, Problem};
 use crate::refit::{self, Next};
-use crate::refits;
+use crate::refits::{self, Stand};
 
 /// Nothing else is asked, but for who asks.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -56,7 +56,10 @@ pub(crate) async fn cancel(
 ) -> Answered<Json<refits::State>> {
     let who = checked(who)?;
     if !app.refits.cancel(who) {
-        return Err(Problem::conflict("no refit runs"));
+        return Err(match app.refits.state().state {
+            Stand::Running => Problem::conflict("it is too late: the new model is taking over"),
+            _ => Problem::conflict("no refit runs"),
+        });
     }
     Ok(Json(app.refits.state()))
 }

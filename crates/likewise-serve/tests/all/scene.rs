@@ -10,6 +10,7 @@ use likewise::{Collection, Labels, Monitor, View, matrix};
 use likewise_io::{Form, ReadOptions};
 use likewise_serve::{Options, Refit, serve};
 use likewise_study::fit::{Asked, Job, LabeledItems};
+use likewise_study::journal::Place;
 use likewise_study::run_folder::{Rights, RunFolder, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::SplitKind;
@@ -92,14 +93,14 @@ pub(crate) fn fit_as(
     out: &Path,
     monitor: &Monitor,
 ) -> Result<()> {
-    fit_after(collection, asked, 0, out, monitor)
+    fit_after(collection, asked, None, out, monitor)
 }
 
-/// The same, by labels that follow the journal up to an entry.
+/// The same, by labels that follow the journal up to a place.
 fn fit_after(
     collection: &Collection,
     asked: Asked,
-    journal: u64,
+    journal: Option<Place>,
     out: &Path,
     monitor: &Monitor,
 ) -> Result<()> {
@@ -178,7 +179,7 @@ impl Refit for Again {
         );
         let mut collection = digits();
         collection.labels = Some(likewise_study::labels::of(&labeled.items)?);
-        fit_after(&collection, folds(), labeled.sequence, out, monitor)
+        fit_after(&collection, folds(), labeled.journal, out, monitor)
     }
 }
 

@@ -9,7 +9,9 @@ use super::asked::Asked;
 use super::earlier::Again;
 use super::request::Request;
 use super::which::Which;
-use crate::run_folder::{Rights, RunFolder};
+use crate::inputs::Inputs;
+use crate::journal::Place;
+use crate::run_folder::{Rights, RunFolder, is_same};
 use crate::study::Protocol;
 use crate::{Result, failed, journal, live, usage};
 
@@ -18,8 +20,8 @@ use crate::{Result, failed, journal, live, usage};
 pub struct LabeledItems {
     /// All items.
     pub items: Vec<ItemRow>,
-    /// The entry; 0 before the first.
-    pub sequence: u64,
+    /// The place after it; none before the first.
+    pub journal: Option<Place>,
 }
 
 /// What a run is made again with.
@@ -36,6 +38,8 @@ impl Request {
     /// on the page of the run are counted, unless all of its items are given as they are `labeled` now. The new run
     /// takes the place of the old one, unless [`out`](Self::out) is changed to another folder; then nobody
     /// need be asked. `command` is that of the run, as it stands in its record.
+    ///
+    /// Where the items are given, the new run becomes a model of the old one, and must be of the same data.
     ///
     /// Fails on a folder that is no run, on one whose data are not there or were arrays in memory, on a run of
     /// items with several labels each, while its page is served, and where a file of `more` cannot be opened,
@@ -60,25 +64,7 @@ impl Request {
                 Some(RunFolder::read_by(run, RunFolder::model)?)
             }
         };
-        let Some(inputs) = record.inputs else {
-            return Err(usage(format!(
-                "{shown}: this run does not say which files it was made of, as one of arrays or of an older \
-                 version, so there are no data to fit again; fit its data anew"
-            )));
-        };
-        if inputs.several_labels.is_some() {
-            return Err(usage(format!(
-                "{shown}: its items have several labels each, and what is added goes by one; fit its data anew \
-                 with `multi_label` and all labels in one file: `labels FILE`"
-            )));
-        }
-        if !inputs.data.exists() {
-            return Err(failed(format!(
-                "{}: the data of the run {shown} are not here; work in the folder in which it was \
-                 fitted",
-                inputs.data.display()
-            )));
-        }
+        let inputs = inputs_of(run, record.inputs)?;
         let mut read = inputs.read;
         // Where it has gone, all that it said stands in the run.
         read.labels = read.labels.filter(|file| file.exists());
@@ -94,9 +80,22 @@ impl Request {
             learned = given.files.len();
             given.files.extend_from_slice(files);
         }
-        let (labeled, given) = match labeled {
-            Some(labeled) => (labeled, 0),
-            None => with_those_of_its_page(run, own, monitor)?,
+        let as_model = labeled.is_some();
+        let (labeled, given) = match (labeled, more) {
+            (Some(labeled), _) => (labeled, 0),
+            (None, More::Labels(_)) => with_those_of_its_page(run, own, monitor)?,
+            // Whatever labels it has, it goes on with.
+            (None, More::Triplets(_)) => {
+                journal::check_free(run)?;
+                let journal = record.journal;
+                (
+                    LabeledItems {
+                        items: own,
+                        journal,
+                    },
+                    0,
+                )
+            }
         };
         let on_its_page = |entry: &journal::Entry| entry.what == journal::What::Label;
         let asked_for = inputs.asked_for || journal::entries(run)?.iter().any(on_its_page);
@@ -126,11 +125,11 @@ impl Request {
             again: Some(Again {
                 run: run.to_owned(),
                 config,
-                chooses: inputs.chooses,
-                compared,
+                chooses: inputs.chooses && !compared,
                 items: labeled.items,
                 given,
-                journal: labeled.sequence,
+                journal: labeled.journal,
+                as_model,
                 asked_for,
                 data: record.data_sha256,
                 model,
@@ -141,13 +140,39 @@ impl Request {
         })
     }
 
-    /// The same, written to another folder than that of the run.
+    /// The same, written to another folder; that of the run is no other.
     #[must_use]
     pub fn into_folder(mut self, out: PathBuf) -> Self {
+        let own = self.out.as_ref().is_some_and(|own| is_same(own, &out));
         self.out = Some(out);
-        self.rights.renew = false;
+        self.rights.renew &= own;
         self
     }
+}
+
+/// What a run was made of. Fails where it cannot be made again.
+fn inputs_of(run: &Path, inputs: Option<Inputs>) -> Result<Inputs> {
+    let shown = run.display();
+    let Some(inputs) = inputs else {
+        return Err(usage(format!(
+            "{shown}: this run does not say which files it was made of, as one of arrays or of an older \
+             version, so there are no data to fit again; fit its data anew"
+        )));
+    };
+    if inputs.several_labels.is_some() {
+        return Err(usage(format!(
+            "{shown}: its items have several labels each, and what is added goes by one; fit its data anew \
+             with `multi_label` and all labels in one file: `labels FILE`"
+        )));
+    }
+    if !inputs.data.exists() {
+        return Err(failed(format!(
+            "{}: the data of the run {shown} are not here; work in the folder in which it was \
+             fitted",
+            inputs.data.display()
+        )));
+    }
+    Ok(inputs)
 }
 
 /// What was asked of the protocol of a run.
@@ -177,7 +202,6 @@ fn with_those_of_its_page(
             "{given} {labels} given on its page since it was fitted: counted"
         ));
     }
-    let entries = journal::entries(run)?;
-    let sequence = entries.last().map_or(0, |entry| entry.sequence);
-    Ok((LabeledItems { items, sequence }, given))
+    let journal = Place::after(&journal::entries(run)?);
+    Ok((LabeledItems { items, journal }, given))
 }

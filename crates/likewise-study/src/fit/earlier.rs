@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 
+use crate::journal::Place;
 use crate::run_folder::Config;
 use crate::{Result, failed};
 
@@ -14,16 +15,17 @@ pub struct Again {
     /// Its folder.
     pub(super) run: PathBuf,
     pub(super) config: Config,
-    /// Whether its recipe is still to be chosen by labels.
+    /// Whether its labels choose the recipe again: one that merely stood where nothing could be compared. One that was
+    /// chosen is kept from then on: the record of the next run, in which nothing is compared, says that its labels choose none.
     pub(super) chooses: bool,
-    /// Whether recipes were compared for it: one that merely stood where nothing could be is chosen anew.
-    pub(super) compared: bool,
     /// Its items, with all labels that are known.
     pub(super) items: Vec<ItemRow>,
     /// How many of these were given on its page since it was fitted.
     pub(super) given: usize,
-    /// The last entry of its journal among these.
-    pub(super) journal: u64,
+    /// The place in its journal that these follow.
+    pub(super) journal: Option<Place>,
+    /// Whether the new run will be a model of this one, and must be of the same items.
+    pub(super) as_model: bool,
     /// Whether labels were asked for, by advice or on its page.
     pub(super) asked_for: bool,
     /// Digest of the data it was made of.
@@ -37,12 +39,6 @@ pub struct Again {
 }
 
 impl Again {
-    /// Whether its labels choose the recipe again. One that was chosen is kept from then on: the record of the
-    /// next run, in which nothing is compared, says that its labels choose none.
-    pub(super) fn chooses(&self) -> bool {
-        self.chooses && !self.compared
-    }
-
     /// Fails where items would be lost by a run in its place.
     pub(super) fn check_whole(&self) -> Result<()> {
         if self.added == 0 {

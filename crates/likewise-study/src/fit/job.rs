@@ -16,6 +16,7 @@ use likewise_nn::net::Weights;
 use crate::card;
 use crate::environment::{Environment, today};
 use crate::inputs::Inputs;
+use crate::journal::Place;
 use crate::recipe::Recipe;
 use crate::report::{self, About, Map, Thumbnails};
 use crate::run_folder::{
@@ -42,8 +43,8 @@ pub struct Job {
     pub read_as: String,
     /// The files that they and all else came from, so that the fit can be made again; none of arrays.
     pub inputs: Option<Inputs>,
-    /// The last entry of the journal of its page that its labels follow; 0 where there is none.
-    pub journal: u64,
+    /// The place in the journal of its page that its labels follow, where there is one.
+    pub journal: Option<Place>,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
     /// What made the features, where the data were images.
@@ -86,7 +87,7 @@ impl Job {
             digest,
             read_as,
             inputs: None,
-            journal: 0,
+            journal: None,
             table: None,
             encoder: vec![],
             words: vec![],
@@ -246,7 +247,7 @@ impl Job {
                 data_sha256: self.digest.clone(),
                 items: collection.len(),
                 added: 0,
-                journal: self.journal,
+                journal: self.journal.clone(),
                 seconds: self.seconds.clone(),
                 stages: at.stages.seconds(),
                 peak_memory_bytes: peak_memory(),

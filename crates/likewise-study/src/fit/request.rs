@@ -27,15 +27,17 @@ use crate::gate::Gate;
 use crate::given::Given;
 use crate::graph::DataShape;
 use crate::inputs::Inputs;
+use crate::journal::{self, Journal, Place};
 use crate::labels::{self, Joined};
 use crate::recipe::{Recipe, Traits};
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
     IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
+    rows_of,
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
-use crate::{Result, live, no_json, usage};
+use crate::{Result, failed, live, no_json, usage};
 
 /// A fit as it is asked for.
 #[derive(Debug, Clone, Default)]
@@ -174,6 +176,8 @@ impl Request {
             pretrained,
         } = self.load(&source, &recipe, at)?;
         let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
+        // Held to the end: what is labeled while this fits would be missing from it.
+        let mut page = self.page(&digest)?;
         if self.stays(joined, &work, at) {
             let results = RunFolder::read_by(out, RunFolder::metrics)?;
             return Ok(Outcome::Found(Box::new(results)));
@@ -195,6 +199,7 @@ impl Request {
         let labeled = collection.labels.as_ref().and_then(Labeled::of);
         estimate(&shape, &recipe, &self.asked, labeled).check(at.max_memory)?;
         let before = self.before(ids.as_deref(), &collection, &digest, at)?;
+        let journal = self.noted(page.as_mut(), &collection, at)?;
         let (tuples, of_tuples) =
             read_tuples(self.tuples.as_ref(), ids.as_deref(), &collection, at)?;
         let mut job = Job {
@@ -204,7 +209,7 @@ impl Request {
             digest,
             read_as: self.read_as(&name, &of_tuples),
             inputs: self.inputs()?.written(),
-            journal: self.again.as_ref().map_or(0, |again| again.journal),
+            journal,
             table: layout,
             encoder: encoders(&source, &name, trained.as_ref(), at)?,
             words: source.vocabularies().to_vec(),
@@ -222,42 +227,70 @@ impl Request {
                 return Err(of_other_data(out));
             }
             let results = run.metrics()?;
-            drop(work);
-            self.settle(out, at);
             return Ok(Outcome::Found(Box::new(results)));
         }
         let photos = source.photos();
         let thumbnails = photos.as_ref().map(Thumbnails::Photos);
         let thumbnails = thumbnails.or_else(|| pictures(view));
         let (study, card) = job.run(&collection, view, work, thumbnails, None, at)?;
-        self.settle(out, at);
         Ok(Outcome::Made(Box::new(study.results), card))
     }
 
-    /// Labels that were added stand in the journal of the page of the run that this one replaced, which stays, and win
-    /// over older ones. The run is there; what cannot be noted is said.
-    fn settle(&self, out: &Path, at: &Environment) {
-        let Some(again) = &self.again else { return };
-        if self.add_labels.is_empty() || !self.rights.renew {
-            return;
+    /// The journal of the page of the run that this one replaces, if there is one that stays.
+    ///
+    /// Fails while the run is served, and where labels were given since this began.
+    fn page(&self, digest: &str) -> Result<Option<Journal>> {
+        let Some(again) = self.again.as_ref().filter(|_| self.rights.renew) else {
+            return Ok(None);
+        };
+        // With other data it goes aside.
+        let stays = data_alone(&again.data) == data_alone(digest);
+        if !stays || !again.run.join(journal::NAME).exists() {
+            return Ok(None);
         }
+        let (journal, _) = Journal::open(&again.run)?;
+        if self.goes_by_its_page() && Place::after(journal.entries()) != again.journal {
+            return Err(failed(format!(
+                "{}: labels were given on its page since this began; begin again",
+                again.run.display()
+            )));
+        }
+        Ok(Some(journal))
+    }
+
+    /// Whether the labels of the run that is made again are those of its page by now; else it keeps its own.
+    fn goes_by_its_page(&self) -> bool {
+        !self.add_labels.is_empty()
+    }
+
+    /// The place in the journal of its page that the labels of the run follow. Labels that are added stand there before
+    /// they are fitted, so that they win over older ones, whichever model of the run answers.
+    fn noted(
+        &self,
+        page: Option<&mut Journal>,
+        collection: &Collection,
+        at: &Environment,
+    ) -> Result<Option<Place>> {
+        let Some(again) = &self.again else {
+            return Ok(None);
+        };
+        let Some(page) = page.filter(|_| self.goes_by_its_page()) else {
+            return Ok(again.journal.clone());
+        };
         let names = self.add_labels.iter().map(|file| {
             let name = file.file_name().unwrap_or(file.as_os_str());
             name.to_string_lossy().into_owned()
         });
         let who = names.collect::<Vec<_>>().join(", ");
-        let settled = RunFolder::read_by(out, RunFolder::items)
-            .and_then(|items| live::settle(out, &again.items, &items, &who));
-        match settled {
-            Ok(0) => {}
-            Ok(count) => at.monitor.remark(format!(
+        let hides = again.config.protocol.labels_per_class.is_some();
+        let items = rows_of(collection);
+        let count = live::note(page, &again.items, &items, hides, &who)?;
+        if count > 0 {
+            at.monitor.remark(format!(
                 "{count} new labels stand in the journal of its page as of \"{who}\", and win over older ones"
-            )),
-            Err(e) => at.monitor.warn(format!(
-                "the labels could not be noted in the journal of its page: what was given there before is shown in their \
-                 place, and an earlier model knows none of them: {e}"
-            )),
+            ));
         }
+        Ok(Place::after(page.entries()))
     }
 
     /// The recipe that is meant, with what is given beside the labels.
@@ -338,7 +371,7 @@ impl Request {
     /// Whether the labels choose the recipe now.
     fn chooses(&self) -> Result<bool> {
         match &self.again {
-            Some(again) => Ok(again.chooses()),
+            Some(again) => Ok(again.chooses),
             None => self.which().chooses(),
         }
     }
@@ -541,6 +574,11 @@ impl Request {
         let path = self.data.display();
         if data_alone(&again.data) != data_alone(digest) {
             let changed = format!("{path}: these data have changed since the run was made of them");
+            if again.as_model {
+                return Err(usage(format!(
+                    "{changed}; make another run of them, with all labels"
+                )));
+            }
             if self.rights.renew && !self.rights.overwrite {
                 let how = "fit them anew with all labels, or make another run of them";
                 return Err(usage(format!("{changed}; {how}")).hint(Hint::Overwrite));

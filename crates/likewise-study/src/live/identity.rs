@@ -3,142 +3,132 @@
 use std::collections::HashMap;
 
 use super::labeled::Labeled;
-use crate::journal::{self, Entry, What};
+use crate::journal::{Entry, What};
+use crate::run_folder::OUTSIDE;
 
-/// A class, by how it came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Class<'a> {
-    /// There before the first entry, under this name.
-    First(&'a str),
-    /// Added by the entry of this number.
-    Added(u64),
-    /// First seen under this name otherwise, as in a file of labels.
-    Seen(&'a str),
+/// The classes of a run as a journal changes them. Each has a number, in the order in which they came, and keeps it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Classes {
+    /// Of no two names the same. That of a class that is gone stays until another class takes its name: one that comes
+    /// under it before is the same again.
+    numbers: HashMap<String, usize>,
+    /// The class that each has become one with.
+    heirs: Vec<Option<usize>>,
+    /// The class that an entry gave another name, or to another class.
+    moved: HashMap<u64, usize>,
 }
 
-/// The names of classes after some entries of a journal.
-struct Names<'a> {
-    /// All that ever were, in the order in which they came.
-    all: Vec<Class<'a>>,
-    classes: HashMap<&'a str, Class<'a>>,
-    /// Classes that have become one with another.
-    merged: HashMap<Class<'a>, Class<'a>>,
-}
-
-impl<'a> Names<'a> {
-    fn after(first: &'a [String], entries: impl Iterator<Item = &'a Entry>) -> Self {
-        let mut now = Self::before(first);
-        for entry in entries {
-            now.follow(entry);
-        }
-        now
-    }
-
-    fn before(first: &'a [String]) -> Self {
-        // In one order, whichever run tells of them.
-        let mut names: Vec<&str> = first.iter().map(String::as_str).collect();
+impl Classes {
+    /// Those of before the first entry, in the order of their names.
+    pub(super) fn of(first: &[String]) -> Self {
+        let mut names: Vec<&String> = first.iter().collect();
         names.sort_by_cached_key(|name| by_name(name));
-        Self {
-            all: names.iter().map(|name| Class::First(name)).collect(),
-            classes: names
-                .iter()
-                .map(|&name| (name, Class::First(name)))
-                .collect(),
-            merged: HashMap::new(),
+        let mut classes = Self::default();
+        for name in names {
+            classes.number_or_new(name);
         }
+        classes
     }
 
-    fn follow(&mut self, entry: &'a Entry) {
+    /// Follows an entry, the next one of `entries`.
+    pub(super) fn follow(&mut self, entry: &Entry, entries: &[Entry]) {
         match &entry.what {
-            What::AddClass(name) => {
-                let new = Class::Added(entry.sequence);
-                if !self.classes.contains_key(&**name) {
-                    self.classes.insert(name, new);
-                    self.all.push(new);
+            What::Label => {
+                // Those of a file may be new.
+                for name in entry
+                    .items
+                    .iter()
+                    .filter_map(|change| change.new.as_deref())
+                {
+                    if name != OUTSIDE {
+                        self.number_or_new(name);
+                    }
                 }
             }
-            What::RenameClass { from, to } | What::MergeClass { from, into: to } => {
-                self.turn(from, to);
+            What::AddClass(name) => drop(self.number_or_new(name)),
+            What::RenameClass { from, to } => {
+                let class = self.number_or_new(from);
+                self.numbers.remove(from);
+                self.numbers.insert(to.clone(), class);
+                self.moved.insert(entry.sequence, class);
             }
-            What::Label | What::Undo(_) => {}
-        }
-    }
-
-    fn turn(&mut self, from: &'a str, to: &'a str) {
-        let gone = self.classes.remove(from).unwrap_or(Class::Seen(from));
-        if !self.all.contains(&gone) {
-            self.all.push(gone);
-        }
-        // One that comes again under the name of one that had gone is there again.
-        self.merged.remove(&gone);
-        match self.classes.get(to) {
-            Some(&heir) if heir == gone => {}
-            Some(&heir) => drop(self.merged.insert(gone, heir)),
-            None => drop(self.classes.insert(to, gone)),
-        }
-    }
-
-    fn name(&self, mut class: Class<'a>) -> Option<&'a str> {
-        // Whatever a class became one with was there then, and led nowhere: this ends.
-        while let Some(&heir) = self.merged.get(&class) {
-            class = heir;
-        }
-        let mut named = self.classes.iter();
-        named.find(|(_, own)| **own == class).map(|(name, _)| *name)
-    }
-}
-
-/// How many classes came before each of those of now: the first ones in the order of their names, then others one after
-/// the other. A class keeps its place whatever it is called, and that of one that is gone stays empty.
-pub(super) fn order(first: &[String], entries: &[Entry], now: &Labeled) -> Vec<usize> {
-    let names = Names::after(first, journal::standing(entries));
-    let mut next = names.all.len();
-    let each = now.classes().iter().map(|name| {
-        let class = names.classes.get(&**name);
-        let place = class.and_then(|class| names.all.iter().position(|own| own == class));
-        place.unwrap_or_else(|| {
-            next += 1;
-            next - 1
-        })
-    });
-    each.collect()
-}
-
-/// The first of the entries `others` that changes other classes than it does among `entries`: what it names is another
-/// class without the entries that are missing. Where it moved no item, that does not matter.
-pub(super) fn astray<'a>(
-    first: &'a [String],
-    entries: impl Iterator<Item = &'a Entry>,
-    others: impl Iterator<Item = &'a Entry>,
-) -> Option<&'a Entry> {
-    let meant: HashMap<u64, _> = uses(first, entries)
-        .map(|(entry, classes)| (entry.sequence, classes))
-        .collect();
-    let mut others = uses(first, others).filter(|(entry, _)| {
-        !matches!(entry.what, What::MergeClass { .. }) || !entry.items.is_empty()
-    });
-    let found = others.find(|(entry, classes)| meant.get(&entry.sequence) != Some(classes));
-    found.map(|(entry, _)| entry)
-}
-
-/// What each change of classes finds under the names that it has for them.
-fn uses<'a>(
-    first: &'a [String],
-    entries: impl Iterator<Item = &'a Entry>,
-) -> impl Iterator<Item = (&'a Entry, [Option<Class<'a>>; 2])> {
-    let mut names = Names::before(first);
-    entries.filter_map(move |entry| {
-        let own = |name: &str| names.classes.get(name).copied();
-        let used = match &entry.what {
-            What::AddClass(name) => [own(name), None],
-            What::RenameClass { from, to } | What::MergeClass { from, into: to } => {
-                [own(from), own(to)]
+            What::MergeClass { from, into } => {
+                let class = self.number_or_new(from);
+                self.numbers.remove(from);
+                let heir = self.number_or_new(into);
+                self.heirs[class] = Some(heir);
+                self.moved.insert(entry.sequence, class);
             }
-            What::Label | What::Undo(_) => return None,
+            What::Undo(sequence) => self.take_back(*sequence, entries),
+        }
+    }
+
+    fn take_back(&mut self, sequence: u64, entries: &[Entry]) {
+        let Some(&class) = self.moved.get(&sequence) else {
+            return;
         };
-        names.follow(entry);
-        Some((entry, used))
-    })
+        let place = entries.binary_search_by_key(&sequence, |entry| entry.sequence);
+        match place.map(|place| &entries[place].what) {
+            Ok(What::RenameClass { from, to }) => {
+                if self.number(to) == Some(class) {
+                    // Labels that were given under this name since are of a class of their own.
+                    self.numbers.remove(to);
+                    self.number_or_new(to);
+                } else if self.heirs[class].take().is_none() {
+                    // It has yet another name.
+                    return;
+                }
+                self.numbers.insert(from.clone(), class);
+            }
+            Ok(What::MergeClass { from, .. }) if self.heirs[class].take().is_some() => {
+                self.numbers.insert(from.clone(), class);
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of the class of this name.
+    pub(super) fn number(&self, name: &str) -> Option<usize> {
+        self.numbers.get(name).copied()
+    }
+
+    /// The same; a new one where there is none.
+    pub(super) fn number_or_new(&mut self, name: &str) -> usize {
+        if let Some(number) = self.number(name) {
+            return number;
+        }
+        self.heirs.push(None);
+        let number = self.heirs.len() - 1;
+        self.numbers.insert(name.to_owned(), number);
+        number
+    }
+
+    /// Where the classes of a fit stand among those of now; none for one that is gone. `numbers` are those that its names
+    /// had when it was made; one that has no name any more is as it was called, unless another class of the fit is now.
+    pub(super) fn places(
+        &self,
+        origin: &[String],
+        numbers: &[usize],
+        now: &Labeled,
+    ) -> Vec<Option<u32>> {
+        let named = now.classes().iter().zip(0..);
+        let of_number: HashMap<usize, u32> = named
+            .filter_map(|(name, class)| Some((self.number(name)?, class)))
+            .collect();
+        let place = |mut number: usize| {
+            // Whatever a class becomes one with has a name then, which one that has become another has not: this ends.
+            while let Some(heir) = self.heirs[number] {
+                number = heir;
+            }
+            of_number.get(&number).copied()
+        };
+        let known: Vec<Option<u32>> = numbers.iter().map(|&own| place(own)).collect();
+        let each = origin.iter().zip(&known).map(|(name, place)| {
+            let taken = |class: &u32| known.contains(&Some(*class));
+            place.or_else(|| now.class(name).filter(|class| !taken(class)))
+        });
+        each.collect()
+    }
 }
 
 /// What names of classes are sorted by: numbers by their value, then words.
@@ -147,39 +137,35 @@ pub(super) fn by_name(name: &str) -> (bool, Option<i64>, String) {
     (number.is_none(), number, name.to_owned())
 }
 
-/// Where the classes of a fit stand among those of now; none for one that is gone.
-///
-/// The fit knows labels as they were after the entry `learned`, by the names of then; `first` are the classes before the
-/// first entry, of which all stand in `entries`. Costs O(entries), and O(C^2) at most.
-pub(super) fn places(
-    origin: &[String],
-    learned: u64,
-    first: &[String],
-    entries: &[Entry],
-    now: &Labeled,
-) -> Vec<Option<u32>> {
-    let known = entries.partition_point(|entry| entry.sequence <= learned);
-    let then = Names::after(first, journal::standing(&entries[..known]));
-    let names = Names::after(first, journal::standing(entries));
-    let class = |name: &String| then.classes.get(&**name).copied();
-    let each = origin.iter().map(|name| {
-        let own = class(name).unwrap_or(Class::Seen(name));
-        let named = names.name(own).and_then(|name| now.class(name));
-        named.or_else(|| {
-            // A class whose adding was taken back, or that came with labels: as it is called, unless another
-            // class of the fit is called so by now.
-            let other = names.classes.get(&**name).copied();
-            let taken = other.is_some() && origin.iter().any(|name| class(name) == other);
-            now.class(name).filter(|_| !taken)
-        })
-    });
-    each.collect()
+/// The first of the later `entries` that means something else without this one: a change of classes that goes by a name
+/// which this one gave or took away. One that moved no item does not matter.
+pub(super) fn astray<'a>(
+    entry: &Entry,
+    entries: impl Iterator<Item = &'a Entry>,
+) -> Option<&'a Entry> {
+    let own: &[&String] = match &entry.what {
+        What::AddClass(name) => &[name],
+        What::RenameClass { from, to } => &[from, to],
+        What::MergeClass { from, .. } => &[from],
+        What::Label | What::Undo(_) => &[],
+    };
+    let mut later = entries.filter(|other| other.sequence > entry.sequence);
+    later.find(|other| match &other.what {
+        What::AddClass(name) => own.contains(&name),
+        What::RenameClass { from, to } => own.contains(&from) || own.contains(&to),
+        What::MergeClass { from, into } => {
+            !other.items.is_empty() && (own.contains(&from) || own.contains(&into))
+        }
+        What::Label | What::Undo(_) => false,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::Change;
     use likewise_io::items::ItemRow;
+    use proptest::prelude::*;
 
     fn entries(all: &[What]) -> Vec<Entry> {
         let each = all.iter().zip(1..).map(|(what, sequence)| Entry {
@@ -206,21 +192,37 @@ mod tests {
         What::AddClass(name.to_owned())
     }
 
+    fn labeled(class: &str) -> ItemRow {
+        ItemRow {
+            label: Some(class.to_owned()),
+            ..ItemRow::default()
+        }
+    }
+
     fn words(words: &[&str]) -> Vec<String> {
         words.iter().map(|&word| word.to_owned()).collect()
     }
 
     /// Where the classes `origin` of a fit that knew so many entries stand among those of `now`, by name.
-    fn found(origin: &[&str], learned: u64, all: &[What], now: &[&str]) -> Vec<Option<String>> {
-        let items = now.iter().map(|class| ItemRow {
-            label: Some((*class).to_owned()),
-            ..ItemRow::default()
-        });
-        let items: Vec<ItemRow> = items.collect();
+    fn found(origin: &[&str], learned: usize, all: &[What], now: &[&str]) -> Vec<Option<String>> {
+        let items: Vec<ItemRow> = now.iter().map(|class| labeled(class)).collect();
         let now = Labeled::of(&items).unwrap();
-        let first = words(&["bird", "cat"]);
-        let places = places(&words(origin), learned, &first, &entries(all), &now);
+        let (origin, entries) = (words(origin), entries(all));
+        let mut classes = Classes::of(&words(&["cat", "bird"]));
+        let (known, later) = entries.split_at(learned);
+        let follow = |classes: &mut Classes, some: &[Entry]| {
+            for entry in some {
+                classes.follow(entry, &entries);
+            }
+        };
+        follow(&mut classes, known);
+        let numbers: Vec<usize> = origin
+            .iter()
+            .map(|name| classes.number_or_new(name))
+            .collect();
+        follow(&mut classes, later);
         let name = |place: Option<u32>| Some(now.classes()[place? as usize].clone());
+        let places = classes.places(&origin, &numbers, &now);
         places.into_iter().map(name).collect()
     }
 
@@ -268,6 +270,124 @@ mod tests {
         let now = found(&["x", "cat", "bird"], 0, &all, &["bird", "z"]);
         let z = Some("z".to_owned());
         assert_eq!(now, [z.clone(), z, Some("bird".into())]);
+    }
+
+    #[test]
+    fn a_file_brings_a_name_back_that_was_given_away() {
+        // Bird is owl by now, and a file says bird of others, which the fit knows; then the two become one.
+        let all = [rename("bird", "owl"), What::Label, merge("owl", "bird")];
+        let mut entries = entries(&all);
+        entries[1].items.push(Change {
+            id: "i".into(),
+            old: None,
+            new: Some("bird".into()),
+            hidden: false,
+        });
+        let mut classes = Classes::of(&words(&["bird", "cat"]));
+        for entry in &entries[..2] {
+            classes.follow(entry, &entries);
+        }
+        let of = |classes: &Classes| ["owl", "cat", "bird"].map(|name| classes.number(name));
+        let before = of(&classes);
+        assert_eq!(before, [Some(0), Some(1), Some(2)]);
+        classes.follow(&entries[2], &entries);
+        assert_eq!(of(&classes), [None, Some(1), Some(2)]);
+        let now = Labeled::of(&[labeled("bird"), labeled("cat")]).unwrap();
+        let fit = words(&["owl", "cat", "bird"]);
+        let bird = now.class("bird");
+        assert_eq!(
+            classes.places(&fit, &[0, 1, 2], &now),
+            [bird, now.class("cat"), bird]
+        );
+    }
+
+    #[test]
+    fn numbers_stay_and_one_that_comes_again_has_its_own() {
+        let all = [
+            add("ant"),
+            add("bee"),
+            What::Undo(1),
+            rename("bee", "wasp"),
+            add("ant"),
+            rename("cat", "ant"),
+            What::Undo(6),
+        ];
+        let entries = entries(&all);
+        let mut classes = Classes::of(&words(&["cat", "bird"]));
+        let mut seen = vec![];
+        for entry in &entries {
+            classes.follow(entry, &entries);
+            seen.push(["bird", "cat", "ant", "bee", "wasp"].map(|name| classes.number(name)));
+        }
+        let [bird, cat] = [Some(0), Some(1)];
+        assert_eq!(seen[1], [bird, cat, Some(2), Some(3), None]);
+        assert_eq!(seen[2], seen[1]);
+        assert_eq!(seen[4], [bird, cat, Some(2), None, Some(3)]);
+        // It takes the name from one that had gone.
+        assert_eq!(seen[5], [bird, None, cat, None, Some(3)]);
+        assert_eq!(seen[6], [bird, cat, Some(4), None, Some(3)]);
+    }
+
+    /// Any entry, sensible or not.
+    fn anything() -> impl Strategy<Value = What> {
+        let name = || (0..4_usize).prop_map(|i| ["bird", "cat", "x", "y"][i]);
+        prop_oneof![
+            name().prop_map(add),
+            (name(), name()).prop_map(|(a, b)| rename(a, b)),
+            (name(), name()).prop_map(|(a, b)| merge(a, b)),
+            (1..12_u64).prop_map(What::Undo),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn no_two_names_are_one_class_whatever_a_journal_says(
+            all in prop::collection::vec(anything(), 1..12),
+        ) {
+            let entries = entries(&all);
+            let mut classes = Classes::of(&words(&["bird", "cat"]));
+            let names = words(&["bird", "cat", "x", "y"]);
+            let now = Labeled::of(&names.iter().map(|n| labeled(n)).collect::<Vec<_>>()).unwrap();
+            for entry in &entries {
+                classes.follow(entry, &entries);
+                let mut numbers: Vec<usize> = classes.numbers.values().copied().collect();
+                numbers.sort_unstable();
+                let count = numbers.len();
+                numbers.dedup();
+                prop_assert_eq!(numbers.len(), count);
+                // Nobody who has a name has become another, so that the way to an heir ends.
+                prop_assert!(numbers.iter().all(|&number| classes.heirs[number].is_none()));
+                let every: Vec<usize> = (0..classes.heirs.len()).collect();
+                let origin = vec![String::new(); every.len()];
+                prop_assert_eq!(classes.places(&origin, &every, &now).len(), every.len());
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_later_change_goes_by_is_not_taken_from_under_it() {
+        let astray = |all: &[What]| {
+            let mut entries = entries(all);
+            for entry in &mut entries {
+                entry.items.push(Change {
+                    id: "i".into(),
+                    old: None,
+                    new: None,
+                    hidden: false,
+                });
+            }
+            super::astray(&entries[0], entries.iter()).map(|entry| entry.sequence)
+        };
+        assert_eq!(astray(&[rename("a", "b"), rename("b", "c")]), Some(2));
+        assert_eq!(astray(&[rename("a", "b"), add("c"), add("a")]), Some(3));
+        assert_eq!(astray(&[add("x"), merge("y", "x")]), Some(2));
+        assert_eq!(astray(&[merge("a", "b"), rename("c", "a")]), Some(2));
+        // The other class goes on, whatever it is called.
+        assert_eq!(astray(&[merge("a", "b"), rename("b", "c")]), None);
+        let mut entries = entries(&[add("x"), merge("x", "y")]);
+        assert!(super::astray(&entries[0], entries.iter()).is_none());
+        entries.pop();
+        assert!(super::astray(&entries[0], entries.iter()).is_none());
     }
 
     #[test]

@@ -7,19 +7,18 @@ use likewise_io::items::ItemRow;
 use rayon::prelude::*;
 
 use super::following::{Believed, Following};
-use super::identity;
+use super::identity::Classes;
 use super::items::Items;
 use super::labeled::Labeled;
 use super::shown::Shown;
-use crate::journal::Journal;
 
 /// Judges between a fit and the labels that were given since.
 pub(super) struct Judge {
     items: Arc<Items>,
     /// The classes of the run, by which those below count.
     origin: Vec<String>,
-    /// The last entry of the journal that the fit knew.
-    learned: u64,
+    /// Their numbers among all that ever were, when the fit was made.
+    numbers: Vec<usize>,
     /// What the labels of the run alone say, and whose they are.
     base: Believed,
     had_label: Vec<bool>,
@@ -30,14 +29,8 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Of the items of a run, their labels in it, and what these alone say. The fit knew the journal up to the entry
-    /// `learned`.
-    pub(super) fn new(
-        items: Arc<Items>,
-        own: &Labeled,
-        learned: u64,
-        spread: Option<&Following>,
-    ) -> Self {
+    /// Of the items of a run, their labels in it, and what these alone say.
+    pub(super) fn new(items: Arc<Items>, own: &Labeled, spread: Option<&Following>) -> Self {
         let origin = own.classes().to_vec();
         let nothing = || Believed {
             class: vec![None; items.rows.len()],
@@ -49,12 +42,18 @@ impl Judge {
         Self {
             scale: Scale::between(&base, &fitted),
             had_label: labels.map(|label| label.class().is_some()).collect(),
+            numbers: vec![],
             origin,
-            learned,
             base,
             fitted,
             items,
         }
+    }
+
+    /// What the classes of the fit were when it was made.
+    pub(super) fn knew(&mut self, classes: &mut Classes) {
+        let number = |name: &String| classes.number_or_new(name);
+        self.numbers = self.origin.iter().map(number).collect();
     }
 
     /// How sure labels that spread are, on the scale of what is shown.
@@ -62,18 +61,20 @@ impl Judge {
         self.scale.of(confidence)
     }
 
-    /// What is to be shown by the labels as they are now, and what spread of them. `first` are the classes before the
-    /// journal.
+    /// What is to be shown by the labels as they are now, what spread of them, and what classes they are.
     pub(super) fn judged(
         &self,
         mut shown: Shown,
         spread: Option<&Following>,
-        first: &[String],
-        journal: &Journal,
+        classes: &mut Classes,
     ) -> Shown {
-        let (entries, now) = (journal.entries(), shown.labeled());
-        let places = identity::places(&self.origin, self.learned, first, entries, now);
-        let order = identity::order(first, entries, now);
+        let now = shown.labeled();
+        let places = classes.places(&self.origin, &self.numbers, now);
+        let order = now
+            .classes()
+            .iter()
+            .map(|name| classes.number_or_new(name))
+            .collect();
         shown.set_order(order);
         let by_label = spread.map(Following::pseudo_label);
         let own = |row: usize| by_label.and_then(|class| class[row]);

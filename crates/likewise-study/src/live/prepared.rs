@@ -5,6 +5,7 @@ use std::sync::Arc;
 use likewise::{Graph, Monitor};
 
 use super::following::Method;
+use super::identity::Classes;
 use super::items::Items;
 use super::judge::Judge;
 use super::labeled::Labeled;
@@ -12,7 +13,7 @@ use super::shown::{Current, Shown};
 use super::spreading::Spreading;
 use super::{Live, warn_of_strangers};
 use crate::Result;
-use crate::journal::{Entry, Journal};
+use crate::journal::{self, Entry, Journal, Place};
 
 /// A run with the labels that stood in the journal when this began.
 ///
@@ -26,11 +27,13 @@ pub struct Prepared {
     /// The labels by the entries up to this one.
     labeled: Labeled,
     sequence: u64,
+    /// The last entry that the fit of the run knew.
+    learned: Option<Place>,
     judge: Judge,
 }
 
 impl Prepared {
-    /// Spreads the labels of a run, which [knew](crate::run_folder::Record::journal) its journal up to the entry
+    /// Spreads the labels of a run, which [knew](crate::run_folder::Record::journal) its journal up to the place
     /// `learned`, and those of entries of that.
     ///
     /// Fails where the graph is of another number of items, where an entry takes back what is not there, and when
@@ -40,7 +43,7 @@ impl Prepared {
         graph: Arc<Graph>,
         method: Method,
         entries: &[Entry],
-        learned: u64,
+        learned: Option<Place>,
         monitor: &Monitor,
     ) -> Result<Self> {
         if graph.n() != items.rows.len() {
@@ -54,7 +57,7 @@ impl Prepared {
         let own = Labeled::of(&items.rows)?;
         let labeled = own.replayed(entries, &items.by_id)?;
         let mut spreading = Spreading::begin(graph, method, &own, monitor.quiet())?;
-        let judge = Judge::new(items.clone(), &own, learned, spreading.following());
+        let judge = Judge::new(items.clone(), &own, spreading.following());
         // As whoever begins with them has it: what is followed later is all that is not found anew.
         spreading.restart(&labeled)?;
         Ok(Self {
@@ -63,35 +66,63 @@ impl Prepared {
             own,
             labeled,
             sequence: entries.last().map_or(0, |entry| entry.sequence),
+            learned,
             judge,
         })
     }
 
-    /// Takes labels from now on, into the journal whose first entries this was made of.
+    /// The last entry that it has followed, 0 before the first.
+    pub fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Follows entries that the journal got meanwhile; `entries` are all of it. The same as [`with`](Self::with) would,
+    /// beside whoever takes labels.
+    pub fn follow(&mut self, entries: &[Entry]) {
+        let first = self.own.before(entries, &self.items.by_id);
+        self.labeled = first.after(journal::standing(entries), &self.items.by_id);
+        self.spreading.follow(&self.labeled);
+        self.sequence = entries.last().map_or(0, |entry| entry.sequence);
+    }
+
+    /// Takes labels from now on, into the journal whose first entries this was made of; `monitor` stops what is asked of
+    /// it from then on.
     ///
     /// Labels that it got meanwhile are followed as if they were given now: O(n C) and the solve of a column each, and
     /// a whole spread where they are many.
-    pub fn with(self, journal: Journal) -> Live {
+    pub fn with(mut self, journal: Journal, monitor: &Monitor) -> Live {
+        self.spreading.heard_by(monitor.quiet());
+        let entries = journal.entries();
+        if journal.sequence() > self.sequence {
+            self.follow(entries);
+        }
         let Self {
             items,
-            mut spreading,
+            spreading,
             own,
-            mut labeled,
-            sequence,
-            judge,
+            labeled,
+            learned,
+            mut judge,
+            ..
         } = self;
-        let first = own.before(journal.entries(), &items.by_id);
-        if journal.sequence() > sequence {
-            labeled = first.after(journal.standing(), &items.by_id);
-            spreading.follow(&labeled);
+        let first = own.before(entries, &items.by_id);
+        let mut classes = Classes::of(first.classes());
+        let (known, later) = entries.split_at(Place::of(learned.as_ref(), entries).len());
+        for entry in known {
+            classes.follow(entry, entries);
         }
-        let shown = Shown::new(items.clone(), labeled, journal.sequence());
-        let shown = judge.judged(shown, spreading.following(), first.classes(), &journal);
+        judge.knew(&mut classes);
+        for entry in later {
+            classes.follow(entry, entries);
+        }
+        let shown = Shown::new(items.clone(), labeled, Place::after(entries));
+        let shown = judge.judged(shown, spreading.following(), &mut classes);
         Live {
             items,
             journal,
             spreading,
             first,
+            classes,
             judge,
             shown: Current::new(shown),
         }
@@ -186,16 +217,16 @@ mod tests {
                 let silent = Monitor::silent();
                 let prepared = |journal: &Journal| {
                     let (items, graph) = (items.clone(), graph.clone());
-                    Prepared::new(items, graph, method, journal.entries(), 0, &silent).unwrap()
+                    Prepared::new(items, graph, method, journal.entries(), None, &silent).unwrap()
                 };
                 let early = prepared(&journal);
                 for (what, items) in entries {
                     journal.append(None, what.clone(), items.clone()).unwrap();
                 }
-                let early = early.with(journal);
+                let early = early.with(journal, &silent);
                 let shown = early.shown().get();
                 let journal = early.end();
-                let late = prepared(&journal).with(journal).shown().get();
+                let late = prepared(&journal).with(journal, &silent).shown().get();
                 assert_eq!(shown.sequence(), 2 + entries.len() as u64);
                 assert_eq!(shown.sequence(), late.sequence());
                 let (a, b) = (shown.labeled(), late.labeled());
@@ -210,7 +241,7 @@ mod tests {
         let (items, graph) = run();
         let silent = Monitor::silent();
         let fewer = Arc::new(Items::new(items.rows()[1..].to_vec()));
-        let refused = Prepared::new(fewer, graph.clone(), Method::default(), &[], 0, &silent);
+        let refused = Prepared::new(fewer, graph.clone(), Method::default(), &[], None, &silent);
         let said = refused.err().unwrap().to_string();
         assert!(said.contains("90 nodes"), "{said}");
         let entry = Entry {
@@ -220,7 +251,7 @@ mod tests {
             what: What::Undo(1),
             items: vec![],
         };
-        let refused = Prepared::new(items, graph, Method::default(), &[entry], 0, &silent);
+        let refused = Prepared::new(items, graph, Method::default(), &[entry], None, &silent);
         let said = refused.err().unwrap().to_string();
         assert!(said.contains("takes back an entry 1"), "{said}");
     }

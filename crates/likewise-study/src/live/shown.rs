@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::identity::by_name;
 use super::items::Items;
 use super::labeled::Labeled;
+use crate::journal::Place;
 use crate::query::{Answer, Found};
 
 /// What is shown of the items of a run at a moment. Cheap beside the run: about 16 bytes an item.
@@ -20,7 +21,8 @@ pub struct Shown {
     confidence: Vec<f32>,
     /// How many classes came before each; as they stand where nothing is said.
     order: Vec<usize>,
-    sequence: u64,
+    /// The last entry of the journal that it follows.
+    place: Option<Place>,
 }
 
 /// What is shown at the moment; every change puts another in its place, so nobody who looks holds it up.
@@ -95,7 +97,7 @@ pub struct Sorted<'a> {
 }
 
 impl Shown {
-    pub(super) fn new(items: Arc<Items>, labeled: Labeled, sequence: u64) -> Self {
+    pub(super) fn new(items: Arc<Items>, labeled: Labeled, place: Option<Place>) -> Self {
         let n = items.rows().len();
         Self {
             items,
@@ -103,14 +105,14 @@ impl Shown {
             belief: vec![None; n],
             confidence: vec![0.0; n],
             order: vec![],
-            sequence,
+            place,
         }
     }
 
     /// A run whose labels do not change, as it is in its folder.
     pub fn fixed(items: Arc<Items>) -> crate::Result<Self> {
         let labeled = Labeled::of(items.rows())?;
-        let mut shown = Self::new(items.clone(), labeled, 0);
+        let mut shown = Self::new(items.clone(), labeled, None);
         for (row, item) in items.rows().iter().enumerate() {
             let class = item.pseudo_label.as_deref();
             let class = class.and_then(|name| shown.labeled.class(name));
@@ -159,7 +161,12 @@ impl Shown {
 
     /// The last entry of the journal that is in here.
     pub fn sequence(&self) -> u64 {
-        self.sequence
+        self.place.as_ref().map_or(0, |place| place.sequence)
+    }
+
+    /// The place of that.
+    pub fn place(&self) -> Option<&Place> {
+        self.place.as_ref()
     }
 
     /// Class and confidence of what is believed of an item; of one outside, nothing.

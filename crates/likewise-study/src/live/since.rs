@@ -32,34 +32,37 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<
     Ok((rows, given))
 }
 
-/// Writes into the journal of a run that has one what the labels of its `items` say now and did not `before`, and how many
-/// these are: whoever adds labels to a fit means them, in whatever model, and over older ones; they can be taken back
-/// like all others.
+/// Writes into the journal of a run what the labels of `items` say now and those `before` did not, and how many these
+/// are: whoever adds labels to a fit means them, in whatever model, and over older ones; they can be taken back like all
+/// others. Where the fit `hides` labels, only those of items whose label is in sight already: others it may hide as well.
 ///
-/// Fails where the journal is damaged, held by another process, or cannot be written.
-pub fn settle(run: &Path, before: &[ItemRow], items: &[ItemRow], who: &str) -> Result<usize> {
-    if !run.join(journal::NAME).exists() {
-        return Ok(0);
-    }
-    let (was, own) = (Labeled::of(before)?, Labeled::of(items)?);
+/// Fails where the journal cannot be written.
+pub fn note(
+    journal: &mut Journal,
+    before: &[ItemRow],
+    items: &[ItemRow],
+    hides: bool,
+    who: &str,
+) -> Result<usize> {
+    let was = Labeled::of(before)?;
     let places: HashMap<&str, usize> = before.iter().map(|item| &*item.id).zip(0..).collect();
-    let change = |(row, item): (usize, &ItemRow)| {
-        let new = own.name(row)?;
-        match places.get(&*item.id) {
-            Some(&place) if was.name(place) == Some(new) => None,
-            Some(&place) => Some(was.change(place, item, Some(new))),
-            None => Some(Change {
+    let change = |item: &ItemRow| {
+        let new = item.label.as_deref()?;
+        let Some(&place) = places.get(&*item.id) else {
+            return (!hides).then(|| Change {
                 id: item.id.clone(),
                 old: None,
                 new: Some(new.to_owned()),
                 hidden: false,
-            }),
-        }
+            });
+        };
+        let is_new = was.name(place) != Some(new);
+        let is_meant = !hides || was.given(place).is_some();
+        (is_new && is_meant).then(|| was.change(place, item, Some(new)))
     };
-    let changes: Vec<Change> = items.iter().enumerate().filter_map(change).collect();
+    let changes: Vec<Change> = items.iter().filter_map(change).collect();
     let count = changes.len();
     if count > 0 {
-        let (mut journal, _) = Journal::open(run)?;
         journal.append(Some(who.to_owned()), What::Label, changes)?;
     }
     Ok(count)
@@ -120,10 +123,13 @@ mod tests {
         let fitted = ["b", "b", "a", "c", "", "a"];
         assert_eq!(labels(run, &fitted), words(&["a", "b", "", "b", "", "a"]));
         let before = items(&["a", "b", "", "b", "", "a"]);
-        let settle = |before: &[ItemRow]| settle(run, before, &items(&fitted), "new.csv").unwrap();
-        assert_eq!(settle(&before), 3);
+        let note = |before: &[ItemRow]| {
+            let (mut journal, _) = Journal::open(run).unwrap();
+            super::note(&mut journal, before, &items(&fitted), false, "new.csv").unwrap()
+        };
+        assert_eq!(note(&before), 3);
         assert_eq!(labels(run, &fitted), words(&fitted));
-        assert_eq!(settle(&items(&fitted)), 0);
+        assert_eq!(note(&items(&fitted)), 0);
         // An earlier model, which knew none of these, has them as well.
         let older = ["", "b", "", "c", "", "a"];
         assert_eq!(labels(run, &older), words(&fitted));
@@ -139,10 +145,18 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_a_journal_gets_none() {
+    fn what_a_fit_may_hide_is_not_noted() {
         let folder = tempfile::tempdir().unwrap();
-        let settled = settle(folder.path(), &items(&[""]), &items(&["a"]), "x");
-        assert_eq!(settled.unwrap(), 0);
-        assert!(!folder.path().join(journal::NAME).exists());
+        let (mut journal, _) = Journal::open(folder.path()).unwrap();
+        let mut before = items(&["a", "b", ""]);
+        for (item, drawn) in before.iter_mut().zip(["0", "", ""]) {
+            item.drawn = Some(drawn.to_owned());
+        }
+        let now = items(&["b", "a", "a", "b"]);
+        assert_eq!(note(&mut journal, &before, &now, true, "x").unwrap(), 1);
+        assert_eq!(
+            journal.entries()[0].items,
+            [change("0", Some("a"), Some("b"))]
+        );
     }
 }

@@ -50,6 +50,11 @@ impl Spreading {
         Ok(new)
     }
 
+    /// Who stops it from now on.
+    pub(super) fn heard_by(&mut self, monitor: Monitor) {
+        self.monitor = monitor;
+    }
+
     fn anew(&self, labeled: &Labeled) -> Result<Option<Session>> {
         let labels: Labels = labeled.as_labels()?;
         if labels.n_known() == 0 {

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::{Done, Labeled, Live, identity};
+use super::identity::astray;
+use super::{Done, Labeled, Live};
 use crate::journal::{Change, Entry, What};
 use crate::{Result, usage};
 
@@ -62,9 +63,7 @@ impl Live {
         if entry.what == What::Label {
             return Ok(());
         }
-        let others = (self.journal.standing()).filter(|other| other.sequence != entry.sequence);
-        let first = self.first.classes();
-        if let Some(new) = identity::astray(first, self.journal.standing(), others) {
+        if let Some(new) = astray(entry, self.journal.standing()) {
             let (What::AddClass(name)
             | What::RenameClass { to: name, .. }
             | What::MergeClass { from: name, .. }) = &new.what

@@ -17,7 +17,7 @@ pub(super) const ASKED: &str = "asked.txt";
 pub(super) const CHECKPOINTS: &str = "checkpoints";
 
 /// Whether a fit of ours was begun here.
-pub(super) fn has_begun(path: &Path) -> bool {
+pub fn has_begun(path: &Path) -> bool {
     begun(path).is_some() || has_chosen(&path.join(CHECKPOINTS).join(CHOICE))
 }
 

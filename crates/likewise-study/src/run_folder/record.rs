@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::Parts;
 use crate::inputs::Inputs;
+use crate::journal::Place;
 use crate::recipe::Recipe;
 use crate::source::{Encoded, encoded};
 use crate::study::Protocol;
@@ -76,9 +77,9 @@ pub struct Record {
     /// How many of them, the last ones, were added since it was fitted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub added: usize,
-    /// The last entry of the journal of its page whose labels, and names of classes, it was fitted with.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub journal: u64,
+    /// The place in the journal of its page up to which it was fitted with its labels and names of classes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub journal: Option<Place>,
     /// Seconds by step: reading, the study, writing.
     pub seconds: BTreeMap<String, f64>,
     /// The same time by stage of the work.
