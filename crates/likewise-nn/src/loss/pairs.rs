@@ -168,13 +168,15 @@ impl Pairs {
         let n = weights.len();
         let (mut positive, mut negative) = (vec![0.0; m * n], vec![0.0; m * n]);
         for i in 0..m {
-            for j in (0..n).filter(|&j| j != i) {
-                let grade = grade(i, j);
-                if !grade.is_nan() {
-                    let weight = weights[i] * weights[j];
-                    positive[i * n + j] = weight * grade;
-                    negative[i * n + j] = weight * (1.0 - grade);
-                }
+            let row = i * n..(i + 1) * n;
+            let own = positive[row.clone()].iter_mut().zip(&mut negative[row]);
+            for (j, ((near, apart), &other)) in own.zip(weights).enumerate() {
+                let (grade, weight) = (grade(i, j), weights[i] * other);
+                // Without a branch, so that several are done at once.
+                let known = f32::from(u8::from(!grade.is_nan() && i != j));
+                let grade = if grade.is_nan() { 0.0 } else { grade };
+                *near = weight * grade * known;
+                *apart = weight * (1.0 - grade) * known;
             }
         }
         let anchors = weights[..m].to_vec();

@@ -90,7 +90,7 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
 
     /// Sets the label of an item; gives the items whose pseudo-label changed, ascending.
     ///
-    /// The class must be one of the classes of the labels that the session began with;
+    /// The class must be one of those of the [labels](Self::labels) by now;
     /// it need not have had a label so far.
     ///
     /// Fails where there is no such item or class, where no known label would be left, where the sizes that are
@@ -131,7 +131,7 @@ impl<'a, M: Additive> AdditiveSession<'a, M> {
     /// Sizes that are known are those of the classes at their places: 0 of a new one, which then takes no label.
     ///
     /// Fails where there is not a place below the number of `classes` for each class that has a label, and where the
-    /// sizes that are known do not suit them; the session is then as before. Costs O(n C), and a copy of `A` for so
+    /// sizes that are known do not suit them; the session is then as before. Costs O(n C) and prices of sizes, and a copy of `A` for so
     /// long.
     pub fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
         let (places, labels) = Places::of(places, &self.labels, classes)?;

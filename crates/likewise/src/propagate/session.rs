@@ -207,7 +207,7 @@ impl<'a> Session<'a> {
 
     /// Sets the label of an item; gives the items whose pseudo-label changed, ascending.
     ///
-    /// The class must be one of the classes of the labels that the session began with;
+    /// The class must be one of those of the [labels](Self::labels) by now;
     /// it need not have had a label so far. Exact for harmonic propagation; for mixed
     /// propagation with the negative edges as they were, see [`refresh`](Self::refresh).
     ///
@@ -246,7 +246,7 @@ impl<'a> Session<'a> {
     /// Goes on with other classes: those labeled of class `c` are of `places[c]` from now on. Classes at one place are
     /// one, a place of none is a class without a label, and one without a label may go (`None`). Exact as
     /// [`relabel`](Self::relabel) is: negative edges between classes that become one stay until a
-    /// [`refresh`](Self::refresh) of later labels.
+    /// [`refresh`](Self::refresh), and count as a change that is [pending](Self::pending).
     ///
     /// Fails where there is not a place below the number of `classes` for each class that has a label, or had one
     /// that a [`refresh`](Self::refresh) has yet to follow; the session is then as before. Costs O(n C), and a copy of
@@ -264,6 +264,9 @@ impl<'a> Session<'a> {
     /// # Ok::<(), likewise::Error>(())
     /// ```
     pub fn regroup(&mut self, classes: Vec<String>, places: &[Option<u32>]) -> Result<()> {
+        let mut joined: Vec<u32> = places.iter().flatten().copied().collect();
+        joined.sort_unstable();
+        let joins = joined.windows(2).any(|two| two[0] == two[1]);
         let (places, labels) = Places::of(places, &self.labels, classes)?;
         let n = labels.n_classes();
         if let Some(second) = &mut self.mixed {
@@ -281,6 +284,7 @@ impl<'a> Session<'a> {
                 })
             });
             second.pending = pending.collect::<Result<_>>()?;
+            second.seen += usize::from(joins);
             second.system.scores = places.columns(&second.system.scores, n);
         }
         self.plain.scores = places.columns(&self.plain.scores, n);
@@ -779,7 +783,8 @@ mod tests {
                 assert!((session.scores()[[i, class]] - moved).abs() < 1e-12);
             }
         }
-        assert_eq!(session.pending(), 1);
+        // That change, and classes that became one.
+        assert_eq!(session.pending(), 2);
         session.refresh(&silent()).unwrap();
         let anew = Mixed::labeled();
         let anew = anew.session(&graph, session.labels(), &silent()).unwrap();
@@ -974,6 +979,29 @@ mod tests {
             .session(&graph, session.labels(), &silent())
             .unwrap();
         assert!(farthest(session.scores(), anew.scores()) < 1e-6);
+    }
+
+    #[test]
+    fn a_refresh_follows_classes_that_became_one() {
+        let graph = reference::random_graph(300, 1500, 4);
+        let labels = reference::random_labels(300, 3, 4);
+        let mixed = || Mixed::labeled();
+        let mut session = mixed().session(&graph, &labels, &silent()).unwrap();
+        let names = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+        session
+            .regroup(names(&["x", "y", "z"]), &[Some(2), Some(0), Some(1)])
+            .unwrap();
+        assert_eq!(session.pending(), 0);
+        session
+            .regroup(names(&["x", "y"]), &[Some(0), Some(1), Some(1)])
+            .unwrap();
+        assert_eq!(session.pending(), 1);
+        session.refresh(&silent()).unwrap();
+        let anew = mixed()
+            .session(&graph, session.labels(), &silent())
+            .unwrap();
+        assert!(farthest(session.scores(), anew.scores()) < 1e-6);
+        assert_eq!(session.pending(), 0);
     }
 
     #[test]
