@@ -82,9 +82,7 @@ pub(crate) fn refused(app: &App, open: &Open) -> Option<Problem> {
     }
     if has_begun(&app.run) {
         let problem = Problem::conflict("a fit of this run was interrupted");
-        return Some(problem.hint(
-            "end the server, and finish that fit with --resume or begin it anew with --overwrite",
-        ));
+        return Some(problem.hint("end the server, and finish that fit or begin it anew"));
     }
     if open.record.added > 0 {
         let problem = Problem::conflict(format!(
