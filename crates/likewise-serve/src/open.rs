@@ -217,7 +217,16 @@ impl Open {
         });
         let (items, graph) = (self.items.clone(), one.graph.clone());
         let learned = self.record.journal.clone();
-        Prepared::new(items, graph, means.method, entries, learned, &heard).map(Some)
+        Prepared::new(
+            items,
+            graph,
+            means.method,
+            entries,
+            learned,
+            self.record.added,
+            &heard,
+        )
+        .map(Some)
     }
 
     /// Where the labels spread; none in a run across views.

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use likewise::{ErrorKind, Event, Monitor};
 use likewise_study::fit::LabeledItems;
 use likewise_study::live::{Prepared, Shown};
-use likewise_study::run_folder::{Models, has_begun};
+use likewise_study::run_folder::{Models, RunFolder, has_begun};
 
 use crate::app::App;
 use crate::command::{Cause, Command};
@@ -33,6 +33,8 @@ pub(crate) fn begin(app: &Arc<App>, who: Option<String>) -> Answered<State> {
     if let Some(problem) = refused(app, &open) {
         return Err(problem);
     }
+    // Another command may have added some since the run was opened.
+    check_whole(&app.run)?;
     let Some(refit) = app.refit.clone() else {
         return Err(cannot_fit());
     };
@@ -84,12 +86,8 @@ pub(crate) fn refused(app: &App, open: &Open) -> Option<Problem> {
         let problem = Problem::conflict("a fit of this run was interrupted");
         return Some(problem.hint("end the server, and finish that fit or begin it anew"));
     }
-    if open.record.added > 0 {
-        let problem = Problem::conflict(format!(
-            "{} items were added since the run was fitted, which a fit of its data would leave out",
-            open.record.added
-        ));
-        return Some(problem.hint("fit data that hold them all"));
+    if let Some(problem) = not_whole(open.record.added) {
+        return Some(problem);
     }
     if open.config.protocol.labels_per_class.is_some() {
         let problem = Problem::conflict(
@@ -100,6 +98,21 @@ pub(crate) fn refused(app: &App, open: &Open) -> Option<Problem> {
         );
     }
     None
+}
+
+fn not_whole(added: usize) -> Option<Problem> {
+    let problem = (added > 0).then(|| {
+        Problem::conflict(format!(
+            "{added} items were added since the run was fitted, which a fit of its data would leave out"
+        ))
+    });
+    problem.map(|problem| problem.hint("fit data that hold them all"))
+}
+
+/// Fails where the run, as it is in its folder, has items that a fit of its data would leave out.
+fn check_whole(run: &Path) -> Answered<()> {
+    let record = RunFolder::read_by(run, RunFolder::record)?;
+    not_whole(record.added).map_or(Ok(()), Err)
 }
 
 fn cannot_fit() -> Problem {
@@ -146,7 +159,8 @@ fn make(
 ) -> Answered<()> {
     let _changing = app.changing.blocking_lock();
     let models = Models::of(&app.run);
-    models.keep()?;
+    let top = models.keep()?;
+    check_whole(&app.run)?;
     let out = models.begin(number)?;
     let labels = out.with_extension("labels.csv");
     let write =
@@ -160,6 +174,12 @@ fn make(
         // From here on it takes over, and nobody is told that it was cancelled.
         app.refits.decide();
         monitor.check().map_err(told)?;
+        if models.current()? != top {
+            let problem = Problem::conflict(
+                "another command changed the run while this fitted, and the new model would displace that",
+            );
+            return Err(problem.hint("look at the run as it is now, and fit it again"));
+        }
         models.done(number)?;
         Ok(next)
     });

@@ -35,6 +35,7 @@
 //! ```
 
 mod across;
+mod added;
 mod again;
 mod asked;
 mod changes;

@@ -38,6 +38,9 @@ pub struct Entry {
     /// Who.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
+    /// Whether files of labels said so, whose names are who it was.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub file: bool,
     /// What was done.
     pub what: What,
     /// The items whose label changed, or was given again by somebody else.
@@ -274,19 +277,35 @@ impl Journal {
         what: What,
         items: Vec<Change>,
     ) -> Result<&Entry> {
+        self.write(Entry {
+            sequence: self.sequence() + 1,
+            time: crate::environment::now(),
+            who,
+            file: false,
+            what,
+            items,
+        })
+    }
+
+    /// Writes labels of `files`, as [`append`](Self::append) does those that somebody gives.
+    pub fn append_file(&mut self, files: &str, items: Vec<Change>) -> Result<&Entry> {
+        self.write(Entry {
+            sequence: self.sequence() + 1,
+            time: crate::environment::now(),
+            who: Some(files.to_owned()),
+            file: true,
+            what: What::Label,
+            items,
+        })
+    }
+
+    fn write(&mut self, entry: Entry) -> Result<&Entry> {
         if self.broken.load(Ordering::Relaxed) {
             return Err(self.unwritten(BROKEN));
         }
         if !self.is_there() {
             return Err(self.unwritten(REMOVED));
         }
-        let entry = Entry {
-            sequence: self.sequence() + 1,
-            time: crate::environment::now(),
-            who,
-            what,
-            items,
-        };
         let mut line = serde_json::to_vec(&entry).map_err(no_json)?;
         line.push(b'\n');
         let start = SeekFrom::Start(self.length);

@@ -46,7 +46,7 @@ pub use self::plane::{Plane, plane};
 pub use self::prepared::Prepared;
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
-pub use self::since::{note, since};
+pub use self::since::{note, remark_newer, since};
 use self::spreading::Spreading;
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, Place, What};
@@ -91,6 +91,8 @@ pub struct Live {
     spreading: Spreading,
     /// What was labeled before the first entry of the journal.
     first: Labeled,
+    /// The rows that an entry of the journal names.
+    named: HashSet<u32>,
     classes: Classes,
     judge: Judge,
     shown: Current,
@@ -140,7 +142,7 @@ impl Live {
             let is_new = |row: &u32| !same(row) || by_others.contains(row);
             let changes = all.into_iter().filter(is_new).map(|row| {
                 let row = row as usize;
-                labeled.change(row, &self.items.rows[row], label)
+                self.change(labeled, row, label)
             });
             changes.collect::<Vec<_>>()
         };
@@ -211,10 +213,17 @@ impl Live {
         if labeled.class(from).is_none() {
             return Err(usage(format!("there is no class \"{from}\"")));
         }
-        let own = self.items.rows.iter().enumerate();
-        let own = own.filter(|&(row, _)| labeled.name(row) == Some(from));
-        let changes = own.map(|(row, item)| labeled.change(row, item, Some(to)));
+        let own = (0..self.items.rows.len()).filter(|&row| labeled.name(row) == Some(from));
+        let changes = own.map(|row| self.change(labeled, row, Some(to)));
         Ok(changes.collect())
+    }
+
+    /// A change of an item's label, of the first entry that names it from what it was before all entries: what was added to
+    /// the run since may have been turned by a change of classes that does not name it.
+    fn change(&self, from: &Labeled, row: usize, new: Option<&str>) -> Change {
+        let is_named = self.named.contains(&(row as u32));
+        let from = if is_named { from } else { &self.first };
+        from.change(row, &self.items.rows[row], new)
     }
 
     fn unchanged(&self, rows: &[u32]) -> Done {
@@ -252,6 +261,8 @@ impl Live {
         let seen = |change: &&Change| entry.what == What::Label || !change.hidden;
         let rows = entry.items.iter().filter(seen);
         let mut rows: Vec<u32> = rows.filter_map(|change| self.row(change)).collect();
+        let named = entry.items.iter().filter_map(|change| self.row(change));
+        self.named.extend(named.collect::<Vec<_>>());
         rows.sort_unstable();
         // It stays as it is, whatever is shown next.
         let before = self.shown.get();
@@ -314,7 +325,7 @@ pub fn unseen(entries: &[Entry], items: &Items) -> usize {
 
 /// Warns of labels in the journal whose items the run has not, as one that was fitted on other data.
 fn warn_of_strangers(entries: &[Entry], by_id: &HashMap<String, u32>, monitor: &Monitor) {
-    let changes = entries.iter().flat_map(|entry| &entry.items);
+    let changes = journal::standing(entries).flat_map(|entry| &entry.items);
     let missing: HashSet<&str> = changes
         .map(|change| change.id.as_str())
         .filter(|id| !by_id.contains_key(*id))

@@ -8,7 +8,7 @@ use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::query::{self, Answer, Query};
 use crate::run_folder::{AcrossFolder, IndexFolder, RunFolder};
-use crate::{Result, usage};
+use crate::{Result, live, usage};
 
 /// What asks.
 #[derive(Debug, Clone)]
@@ -79,7 +79,9 @@ impl Request {
                 query::search_index(&IndexFolder::open(run)?, query, k, exact, at)
             }
             Ask::Query(query) if !AcrossFolder::is_one(run) => {
-                RunFolder::read_by(run, |run| query::search(run, query, k, exact, at))
+                let found = RunFolder::read_by(run, |run| query::search(run, query, k, exact, at))?;
+                live::remark_newer(run, at.monitor);
+                Ok(found)
             }
             ask => AcrossFolder::read_by(run, |run| across::search(run, &ask, &self.way, k, at)),
         }

@@ -3,7 +3,7 @@
 
 use likewise_study::fit::{More, Request};
 use likewise_study::run_folder::RunFolder;
-use likewise_terminal::{Context, Failure};
+use likewise_terminal::{Context, Failure, config};
 
 use crate::args::{Fit, Table};
 
@@ -33,6 +33,9 @@ pub(super) fn request(args: &Fit, at: &Context) -> Result<Option<Request>, Failu
     if let Some(flag) = refused(args) {
         return Err(no_effect(flag, with));
     }
+    if has_recipe_table(at)? {
+        return Err(no_effect("the recipe table of --config", with));
+    }
     let mut request = Request::again(run, more, None, at.env.monitor)?;
     if at.common.seed != 0 && at.common.seed != request.asked.seed {
         return Err(no_effect("--seed", with));
@@ -52,6 +55,12 @@ pub(super) fn request(args: &Fit, at: &Context) -> Result<Option<Request>, Failu
     }))
 }
 
+fn has_recipe_table(at: &Context) -> Result<bool, Failure> {
+    let path = at.common.config.as_ref();
+    let table = path.map(|path| config::recipe(path)).transpose()?;
+    Ok(table.flatten().is_some())
+}
+
 fn no_effect(flag: &str, with: &str) -> Failure {
     Failure::usage(format!(
         "{flag} has no effect with {with} and a run, which keeps its data, recipe and seed; \
@@ -69,6 +78,8 @@ fn refused(args: &Fit) -> Option<&'static str> {
         ("--pairs", args.pairs.is_some()),
         ("--triplets", !args.triplets.is_empty() && !args.goes_on),
         ("--labels-per-class", args.labels_per_class.is_some()),
+        ("--label-fraction", args.label_fraction.is_some()),
+        ("--multi-label", args.several.separator().is_some()),
         ("--split", args.split.is_some()),
         ("--draws", args.draws.is_some()),
         ("--epochs", args.epochs.is_some()),

@@ -244,6 +244,45 @@ fn going_on_with_more_triplets_is_learning_all_of_them() {
 }
 
 #[test]
+fn who_goes_on_with_triplets_keeps_the_labels_of_the_run() {
+    let scene = Scene::new();
+    let rows = scene.thirty();
+    scene.triplets("a.csv", &rows, 0..90);
+    scene.triplets("b.csv", &rows, 90..150);
+    scene.good("fit iris.csv --recipe oasis -q --triplets a.csv -o run");
+    let run = scene.path("run");
+    let label = || {
+        let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
+        (items[0].id.clone(), items[0].label.clone().unwrap())
+    };
+    let (id, before) = label();
+    fs::write(scene.path("more.csv"), format!("id,label\n{id},other\n")).unwrap();
+    scene.good("fit run --add-labels more.csv -q");
+    let place = || RunFolder::open(&run).unwrap().record().unwrap().journal;
+    let known = place();
+    assert!(known.is_some() && before != "other");
+    let said = scene.bad("fit --continue run --triplets b.csv", 0);
+    assert!(!said.contains("learned anew"), "{said}");
+    assert_eq!(label(), (id, "other".to_owned()));
+    assert_eq!(place(), known);
+    let metrics = fs::read_to_string(run.join("metrics.json")).unwrap();
+    assert!(!metrics.contains("\"asked_for\": true"), "{metrics}");
+    // Also where the file is gone that said them.
+    let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
+    let lines = items.iter().zip(["x", "y"].into_iter().cycle());
+    let lines = lines.map(|(item, class)| format!("{},{class}\n", item.id));
+    let own = format!("id,label\n{}", lines.collect::<String>());
+    fs::write(scene.path("own.csv"), own).unwrap();
+    scene.good(
+        "fit iris.csv --labels own.csv --recipe oasis -q --triplets a.csv -o run --overwrite",
+    );
+    fs::remove_file(scene.path("own.csv")).unwrap();
+    let said = scene.bad("fit --continue run --triplets b.csv", 0);
+    assert!(!said.contains("learned anew"), "{said}");
+    assert_eq!(label().1, "x");
+}
+
+#[test]
 fn views_are_seen_apart_and_every_verb_asks_the_model() {
     let scene = Scene::new();
     pages::data(&scene.path(""));

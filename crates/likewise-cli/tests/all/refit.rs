@@ -169,7 +169,7 @@ fn a_refit_loses_nothing_of_what_was_given_before() {
     let (code, said) = refit(&[]);
     assert_eq!(code, Some(0), "{said}");
     assert!(
-        said.contains("1 label given on its page since it was fitted: counted"),
+        said.contains("1 label of its journal is newer than its fit: counted"),
         "{said}"
     );
     let left_out = "labels of items that the run has not are left out: 1 (\"stranger\"";
@@ -271,6 +271,89 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
         (&*entries[4].items[0].id, &entries[4].items[0].old),
         ("d30", &None)
     );
+}
+
+#[test]
+fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_were_asked_of_nobody()
+{
+    let scene = Scene::new();
+    let x = few(&scene);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    let run = scene.path("run");
+    let entries = || likewise_study::journal::entries(&run).unwrap();
+    scene.text("one.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
+    scene.text("new.csv", "id,label\nd12,owl\nd18,owl\n");
+    scene.good("fit run --add-labels one.csv -q");
+    let known = || RunFolder::open(&run).unwrap().record().unwrap().journal;
+    assert_eq!(known(), Some(Place::at(&entries()[0])));
+    assert!(entries()[0].file);
+    // Somebody gave a class away whose name a file brings back.
+    let mut journal = Journal::open(&run).unwrap().0;
+    let (from, to) = ("owl".to_owned(), "kite".to_owned());
+    journal
+        .append(None, What::RenameClass { from, to }, vec![])
+        .unwrap();
+    drop(journal);
+    let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", "new.csv"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    let new = "\"owl\" (2 items; since change 2 on its page \"kite\" has this name instead)";
+    assert!(output.status.success() && said.contains(new), "{said}");
+    let metrics = scene.json("fit run --add-labels new.csv -q");
+    assert!(
+        !metrics.to_string().contains("\"asked_for\":true"),
+        "{metrics}"
+    );
+    // What a search shows is what the run knows.
+    let search = |scene: &Scene| {
+        let output = program::likewise(scene.at(), &["search", "run", "--id", "d6"]);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(!search(&scene).contains("on its page since"));
+    let given = Change {
+        id: "d24".into(),
+        old: None,
+        new: Some("owl".into()),
+        hidden: false,
+    };
+    let mut journal = Journal::open(&run).unwrap().0;
+    journal.append(None, What::Label, vec![given]).unwrap();
+    drop(journal);
+    assert!(search(&scene).contains("on its page since"));
+    // An interrupted fit of other labels is not gone on with, and nothing is noted for it.
+    fs::create_dir_all(run.join("unfinished")).unwrap();
+    fs::create_dir_all(run.join("checkpoints")).unwrap();
+    fs::copy(run.join("config.json"), run.join("unfinished/config.json")).unwrap();
+    let origin = "{\"data_sha256\": \"other\", \"read_as\": \"\"}";
+    fs::write(run.join("unfinished/origin.json"), origin).unwrap();
+    let choice = "{\"key\": \"a\", \"values\": []}";
+    fs::write(run.join("checkpoints/choice.json"), choice).unwrap();
+    let before = entries();
+    scene.text("more.csv", "id,label\nd30,owl\n");
+    let said = scene.bad("fit run --add-labels more.csv -q --resume", 2);
+    assert!(said.contains("of other data or settings"), "{said}");
+    assert_eq!(entries(), before);
+}
+
+#[test]
+fn a_flag_that_the_run_has_decided_is_refused() {
+    let scene = Scene::new();
+    few(&scene);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    scene.text("one.csv", "id,label\nd6,1\n");
+    scene.text("set.toml", "[recipe]\nrounds.epochs = 1\n");
+    for flag in [
+        "--label-fraction 0.5",
+        "--multi-label",
+        "--config set.toml",
+        "--recipe rca",
+        "--seed 3",
+    ] {
+        let said = scene.bad(&format!("fit run --add-labels one.csv -q {flag}"), 2);
+        assert!(
+            said.contains("has no effect with --add-labels"),
+            "{flag}: {said}"
+        );
+    }
 }
 
 #[test]

@@ -481,8 +481,13 @@ fn a_class_that_is_in_use_stays_when_its_adding_is_taken_back_and_that_is_said()
         &json!({"id": "d13", "label": "three", "who": "bob"}),
     )
     .good();
-    assert_eq!(undo("ann")["class_kept"], "three");
-    assert!(has("3") && has("three"));
+    // Half of the class would stay behind.
+    let said = post(at, "/undo", &json!({"who": "ann"})).bad(400);
+    assert!(said.contains("rename \"three\" to \"3\" instead"), "{said}");
+    assert!(!has("3") && has("three"));
+    undo("bob");
+    undo("ann");
+    assert!(has("3") && !has("three"));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use likewise_study::fit::{Asked, LabeledItems};
 use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
-use crate::scene::{ITEMS, Server, device, digits, fit, fit_as, open, run, served, truth};
+use crate::scene::{Again, ITEMS, Server, device, digits, fit, fit_as, open, run, served, truth};
 
 /// Waits until the refit is over.
 fn over(events: &mut Events) -> Value {
@@ -363,6 +363,78 @@ impl Refit for Endless {
         }
         Ok(())
     }
+}
+
+/// A refit during which another command puts something else into the folder of the run.
+struct Beside;
+
+impl Refit for Beside {
+    fn refit(
+        &self,
+        run: &Path,
+        labeled: LabeledItems,
+        labels: &Path,
+        out: &Path,
+        monitor: &Monitor,
+    ) -> likewise_study::Result<()> {
+        Again.refit(run, labeled.clone(), labels, out, monitor)?;
+        let other = out.with_extension("other");
+        Again.refit(run, labeled, labels, &other, monitor)?;
+        for name in std::fs::read_dir(&other).unwrap() {
+            let name = name.unwrap().file_name();
+            if !other.join(&name).is_dir() {
+                // No file of a run is changed in place.
+                std::fs::copy(other.join(&name), run.join("new")).unwrap();
+                std::fs::rename(run.join("new"), run.join(&name)).unwrap();
+            }
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn what_another_command_makes_of_the_run_meanwhile_is_not_displaced() {
+    let run = run();
+    let options = Options::new(run.path(), device());
+    let server = Server::begin(&options, Some(Arc::new(Beside))).unwrap();
+    let mut events = Events::listen(server.at);
+    let label = json!({"id": "d1", "label": "4"});
+    post(server.at, "/label", &label).good();
+    post(server.at, "/refit", &json!({})).good();
+    let over = over(&mut events);
+    let said = over["error"].as_str().unwrap();
+    assert!(said.contains("another command changed the run"), "{over}");
+    let record = |folder: &str| std::fs::read(run.path().join(folder).join("run.json")).unwrap();
+    assert_eq!(record(""), record("models/2.other"));
+    assert!(!run.path().join("models/2").exists());
+}
+
+#[test]
+fn a_model_that_is_made_twice_is_known_after_a_restart_and_put_in_its_own_place() {
+    let (run, server) = served();
+    // What a process that was killed has left is not in the way of the run that is kept.
+    std::fs::create_dir_all(run.path().join("models/1/unfinished")).unwrap();
+    std::fs::write(run.path().join("models/.1.begun"), "").unwrap();
+    let mut events = Events::listen(server.at);
+    let label = json!({"id": "d1", "label": "4"});
+    post(server.at, "/label", &label).good();
+    for _ in 0..2 {
+        post(server.at, "/refit", &json!({})).good();
+        assert_eq!(over(&mut events)["state"], "done");
+    }
+    let number = |server: &Server| get(server.at, "/run").good()["model"].clone();
+    assert_eq!(number(&server), 3);
+    drop(server);
+    let server = Server::of(run.path());
+    assert_eq!(number(&server), 3);
+    for wanted in [3, 2, 3, 1, 3] {
+        post(server.at, &format!("/models/{wanted}/restore"), &json!({})).good();
+        assert_eq!(number(&server), wanted);
+        assert!(!run.path().join("complete").exists());
+    }
+    let mut events = Events::listen(server.at);
+    post(server.at, "/refit", &json!({})).good();
+    assert_eq!(over(&mut events)["state"], "done");
 }
 
 #[test]

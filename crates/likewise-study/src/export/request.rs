@@ -14,7 +14,7 @@ use super::store::{Store, StoreKind, available};
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::run_folder::{check_apart, check_ending, check_output};
-use crate::{Result, usage};
+use crate::{Result, live, usage};
 
 /// The table of a database, unless another one is named.
 const TABLE: &str = "likewise";
@@ -76,6 +76,9 @@ impl Request {
     pub fn run(&self, at: &Environment) -> Result<Report> {
         self.check()?;
         let (run, view) = (self.run.as_path(), self.view.as_deref());
+        if !matches!(self.to, Target::Faiss | Target::Onnx) {
+            live::remark_newer(run, at.monitor);
+        }
         let contents = || Contents::read(run, view, at);
         match self.to {
             Target::Store(kind) => {

@@ -66,6 +66,7 @@ impl Request {
         };
         let inputs = inputs_of(run, record.inputs)?;
         let mut read = inputs.read;
+        let of_file = read.labels.is_some();
         // Where it has gone, all that it said stands in the run.
         read.labels = read.labels.filter(|file| file.exists());
         let mut tuples = inputs.tuples;
@@ -97,8 +98,10 @@ impl Request {
                 )
             }
         };
-        let on_its_page = |entry: &journal::Entry| entry.what == journal::What::Label;
-        let asked_for = inputs.asked_for || journal::entries(run)?.iter().any(on_its_page);
+        let on_its_page =
+            |entry: &journal::Entry| entry.what == journal::What::Label && !entry.file;
+        let entries = journal::entries(run)?;
+        let asked_for = inputs.asked_for || journal::standing(&entries).any(on_its_page);
         let compared = !RunFolder::read_by(run, RunFolder::metrics)?
             .tried
             .is_empty();
@@ -132,6 +135,7 @@ impl Request {
                 as_model,
                 asked_for,
                 data: record.data_sha256,
+                of_file,
                 model,
                 learned,
                 added: record.added,
@@ -198,8 +202,9 @@ fn with_those_of_its_page(
     let (items, given) = live::since(run, items, monitor)?;
     if given > 0 {
         let labels = if given == 1 { "label" } else { "labels" };
+        let are = if given == 1 { "is" } else { "are" };
         monitor.remark(format!(
-            "{given} {labels} given on its page since it was fitted: counted"
+            "{given} {labels} of its journal {are} newer than its fit: counted"
         ));
     }
     let journal = Place::after(&journal::entries(run)?);

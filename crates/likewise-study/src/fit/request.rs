@@ -1,8 +1,6 @@
 //! A fit as it is asked for, from the files to the run folder.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
@@ -19,7 +17,6 @@ use super::cost::{estimate, with_choice};
 use super::earlier::Again;
 use super::job::Job;
 use super::which::Which;
-use crate::advise::ADVISED;
 use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
@@ -27,17 +24,14 @@ use crate::gate::Gate;
 use crate::given::Given;
 use crate::graph::DataShape;
 use crate::inputs::Inputs;
-use crate::journal::{self, Journal, Place};
-use crate::labels::{self, Joined};
 use crate::recipe::{Recipe, Traits};
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
-    IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, data_alone, is_same,
-    rows_of,
+    IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, is_same,
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
-use crate::{Result, failed, live, no_json, usage};
+use crate::{Result, no_json, usage};
 
 /// A fit as it is asked for.
 #[derive(Debug, Clone, Default)]
@@ -176,12 +170,12 @@ impl Request {
             pretrained,
         } = self.load(&source, &recipe, at)?;
         let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
-        // Held to the end: what is labeled while this fits would be missing from it.
-        let mut page = self.page(&digest)?;
         if self.stays(joined, &work, at) {
             let results = RunFolder::read_by(out, RunFolder::metrics)?;
             return Ok(Outcome::Found(Box::new(results)));
         }
+        // Held to the end: what is labeled while this fits would be missing from it.
+        let mut page = self.page(&digest)?;
         let ids = self.tuples.is_some().then(|| collection.ids().to_vec());
         let (collection, name) = with_view(collection, self.read.view.as_deref(), at.monitor)?;
         let view = collection.view(Some(&name))?;
@@ -199,7 +193,8 @@ impl Request {
         let labeled = collection.labels.as_ref().and_then(Labeled::of);
         estimate(&shape, &recipe, &self.asked, labeled).check(at.max_memory)?;
         let before = self.before(ids.as_deref(), &collection, &digest, at)?;
-        let journal = self.noted(page.as_mut(), &collection, at)?;
+        work.check_data(&digest)?;
+        let journal = self.noted(page.as_mut(), &collection, &digest, at)?;
         let (tuples, of_tuples) =
             read_tuples(self.tuples.as_ref(), ids.as_deref(), &collection, at)?;
         let mut job = Job {
@@ -234,63 +229,6 @@ impl Request {
         let thumbnails = thumbnails.or_else(|| pictures(view));
         let (study, card) = job.run(&collection, view, work, thumbnails, None, at)?;
         Ok(Outcome::Made(Box::new(study.results), card))
-    }
-
-    /// The journal of the page of the run that this one replaces, if there is one that stays.
-    ///
-    /// Fails while the run is served, and where labels were given since this began.
-    fn page(&self, digest: &str) -> Result<Option<Journal>> {
-        let Some(again) = self.again.as_ref().filter(|_| self.rights.renew) else {
-            return Ok(None);
-        };
-        // With other data it goes aside.
-        let stays = data_alone(&again.data) == data_alone(digest);
-        if !stays || !again.run.join(journal::NAME).exists() {
-            return Ok(None);
-        }
-        let (journal, _) = Journal::open(&again.run)?;
-        if self.goes_by_its_page() && Place::after(journal.entries()) != again.journal {
-            return Err(failed(format!(
-                "{}: labels were given on its page since this began; begin again",
-                again.run.display()
-            )));
-        }
-        Ok(Some(journal))
-    }
-
-    /// Whether the labels of the run that is made again are those of its page by now; else it keeps its own.
-    fn goes_by_its_page(&self) -> bool {
-        !self.add_labels.is_empty()
-    }
-
-    /// The place in the journal of its page that the labels of the run follow. Labels that are added stand there before
-    /// they are fitted, so that they win over older ones, whichever model of the run answers.
-    fn noted(
-        &self,
-        page: Option<&mut Journal>,
-        collection: &Collection,
-        at: &Environment,
-    ) -> Result<Option<Place>> {
-        let Some(again) = &self.again else {
-            return Ok(None);
-        };
-        let Some(page) = page.filter(|_| self.goes_by_its_page()) else {
-            return Ok(again.journal.clone());
-        };
-        let names = self.add_labels.iter().map(|file| {
-            let name = file.file_name().unwrap_or(file.as_os_str());
-            name.to_string_lossy().into_owned()
-        });
-        let who = names.collect::<Vec<_>>().join(", ");
-        let hides = again.config.protocol.labels_per_class.is_some();
-        let items = rows_of(collection);
-        let count = live::note(page, &again.items, &items, hides, &who)?;
-        if count > 0 {
-            at.monitor.remark(format!(
-                "{count} new labels stand in the journal of its page as of \"{who}\", and win over older ones"
-            ));
-        }
-        Ok(Place::after(page.entries()))
     }
 
     /// The recipe that is meant, with what is given beside the labels.
@@ -406,13 +344,6 @@ impl Request {
         })
     }
 
-    /// Whether labels were asked for: by advice, as a file of them tells, or on the page of the run.
-    fn has_asked_for(&self) -> bool {
-        let on_its_page = self.again.as_ref().is_some_and(|again| again.asked_for);
-        let mut files = self.add_labels.iter().chain(&self.read.labels);
-        on_its_page || files.any(|file| was_advised(file))
-    }
-
     /// What is taken of the data, and how.
     pub(super) fn read_as(&self, view: &str, of_tuples: &str) -> String {
         let read = &self.read;
@@ -472,11 +403,6 @@ impl Request {
         choose(collection, view, protocol, self.recipe.k, kept, at)
     }
 
-    /// The items of the run that is made again.
-    fn own_items(&self) -> Option<&[likewise_io::items::ItemRow]> {
-        self.again.as_ref().map(|again| again.items.as_slice())
-    }
-
     fn load(&self, source: &Source, recipe: &Recipe, at: &Environment) -> Result<Loaded> {
         let pretrained = match recipe.encoder() {
             Some(config) if source.is_images() => source.pretrained(config)?,
@@ -484,9 +410,9 @@ impl Request {
         };
         // What is learned of the images is learned from those that are fitted, as all else.
         let training = |mut items: Collection| {
-            if !self.add_labels.is_empty() {
-                let silent = Monitor::silent();
-                labels::join(&mut items, self.own_items(), &self.add_labels, &silent)?;
+            if self.again.is_some() || !self.add_labels.is_empty() {
+                let monitor = &Monitor::silent();
+                self.join_labels(source, &mut items, &Environment { monitor, ..*at })?;
             }
             self.protocol(&items)?.training(&items)
         };
@@ -511,91 +437,6 @@ impl Request {
         })
     }
 
-    /// Joins the labels that are added to those of the data; what tells the data from others then, and what
-    /// joining did, if there was something to join.
-    fn join_labels(
-        &self,
-        source: &Source,
-        collection: &mut Collection,
-        at: &Environment,
-    ) -> Result<(String, Option<Joined>)> {
-        let digest = source.digest()?;
-        if self.add_labels.is_empty() {
-            return Ok((digest, None));
-        }
-        let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
-        if let Some(again) = &self.again {
-            self.check_same_data(&digest, again, at)?;
-        }
-        if joined.missing > 0 {
-            at.monitor.warn(format!(
-                "{} items of the run are not in its data and are left out; adding them to the run brings \
-                 them back",
-                joined.missing
-            ));
-        }
-        at.monitor.remark(format!(
-            "{} items are newly labeled, {} change",
-            joined.new, joined.changed
-        ));
-        if let Some(again) = &self.again
-            && let Some(shown) = again.config.protocol.labels_per_class
-        {
-            at.monitor.warn(format!(
-                "this run shows {shown} labels a class to its fit and hides all others to measure itself: labels that are \
-                 added may be hidden, too; to learn from all of them fit the data without `labels_per_class`"
-            ));
-        }
-        let digest = format!("{digest}; labels {}", labels::digest(collection));
-        Ok((digest, Some(joined)))
-    }
-
-    /// Whether the run that would be replaced by one of the same data and labels stays as it is, which is said.
-    fn stays(&self, joined: Option<Joined>, work: &Work, at: &Environment) -> bool {
-        let (Some(joined), Some(again)) = (joined, &self.again) else {
-            return false;
-        };
-        let nothing = joined.new + joined.changed + joined.missing + again.given == 0;
-        // Who gives the right to overwrite asks for the fit itself, of whatever data.
-        let in_its_place = self.rights.renew && !self.rights.overwrite && !work.resumes();
-        let stays = nothing && in_its_place;
-        if stays {
-            at.monitor.remark(
-                "no label is new and none changes, so the run stays as it is (an empty cell changes nothing; \
-                 labels are taken away on the page of the run)",
-            );
-        }
-        stays
-    }
-
-    /// Fails where the data of a run are others by now, and the run would be replaced: labels that go by the
-    /// number of a row would be those of other items.
-    fn check_same_data(&self, digest: &str, again: &Again, at: &Environment) -> Result<()> {
-        let path = self.data.display();
-        if data_alone(&again.data) != data_alone(digest) {
-            let changed = format!("{path}: these data have changed since the run was made of them");
-            if again.as_model {
-                return Err(usage(format!(
-                    "{changed}; make another run of them, with all labels"
-                )));
-            }
-            if self.rights.renew && !self.rights.overwrite {
-                let how = "fit them anew with all labels, or make another run of them";
-                return Err(usage(format!("{changed}; {how}")).hint(Hint::Overwrite));
-            }
-            at.monitor.warn(changed);
-        } else if let Some(file) = &self.read.labels
-            && again.data.split(';').next() != Some(digest)
-        {
-            at.monitor.warn(format!(
-                "{}: it has changed since the run was made, whose labels stand; give it as `add_labels` to \
-                 take what it says now",
-                file.display()
-            ));
-        }
-        Ok(())
-    }
-
     /// What the training that delivers goes on from: the model of the run, and how many of the triplets it
     /// has learned. None where the data have changed, so that all is learned anew.
     fn before(
@@ -610,7 +451,7 @@ impl Request {
         else {
             return Ok(None);
         };
-        if again.data != digest {
+        if self.goes_on_of(digest).is_none() {
             at.monitor.warn(
                 "the data have changed since the run was made of them: all triplets are learned anew",
             );
@@ -696,15 +537,4 @@ fn read_tuples(
     };
     let tuples = given.read(ids, collection.ids(), at.monitor)?;
     Ok((Some(tuples), format!("; {}", given.digest()?)))
-}
-
-/// Whether a file of labels is one that advice wrote: by its first line. A pipe gives what it has once, and is not asked.
-fn was_advised(file: &Path) -> bool {
-    if !file.is_file() {
-        return false;
-    }
-    let mut line = String::new();
-    let read =
-        File::open(file).and_then(|file| BufReader::new(file.take(4096)).read_line(&mut line));
-    read.is_ok() && line.trim_end() == ADVISED.join(",")
 }

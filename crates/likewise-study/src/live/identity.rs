@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use super::labeled::Labeled;
-use crate::journal::{Entry, What};
+use crate::journal::{Change, Entry, What};
 use crate::run_folder::OUTSIDE;
 
 /// The classes of a run as a journal changes them. Each has a number, in the order in which they came, and keeps it.
@@ -59,11 +59,12 @@ impl Classes {
                 self.heirs[class] = Some(heir);
                 self.moved.insert(entry.sequence, class);
             }
-            What::Undo(sequence) => self.take_back(*sequence, entries),
+            What::Undo(sequence) => self.take_back(*sequence, entry.sequence, entries),
         }
     }
 
-    fn take_back(&mut self, sequence: u64, entries: &[Entry]) {
+    /// Takes the entry `sequence` back, by the entry `by`.
+    fn take_back(&mut self, sequence: u64, by: u64, entries: &[Entry]) {
         let Some(&class) = self.moved.get(&sequence) else {
             return;
         };
@@ -71,19 +72,29 @@ impl Classes {
         match place.map(|place| &entries[place].what) {
             Ok(What::RenameClass { from, to }) => {
                 if self.number(to) == Some(class) {
-                    // Labels that were given under this name since are of a class of their own.
                     self.numbers.remove(to);
-                    self.number_or_new(to);
+                    // Labels that were given under this name since are of a class of their own.
+                    if is_given(to, entries, sequence, by) {
+                        self.number_or_new(to);
+                    }
                 } else if self.heirs[class].take().is_none() {
                     // It has yet another name.
                     return;
                 }
-                self.numbers.insert(from.clone(), class);
+                self.call(class, from);
             }
             Ok(What::MergeClass { from, .. }) if self.heirs[class].take().is_some() => {
-                self.numbers.insert(from.clone(), class);
+                self.call(class, from);
             }
             _ => {}
+        }
+    }
+
+    /// Gives a class without a name its own again. One that a file has brought under it meanwhile is the same from now on.
+    fn call(&mut self, class: usize, name: &str) {
+        let other = self.numbers.insert(name.to_owned(), class);
+        if let Some(other) = other.filter(|&other| other != class) {
+            self.heirs[other] = Some(class);
         }
     }
 
@@ -104,11 +115,12 @@ impl Classes {
     }
 
     /// Where the classes of a fit stand among those of now; none for one that is gone. `numbers` are those that its names
-    /// had when it was made; one that has no name any more is as it was called, unless another class of the fit is now.
+    /// had when it was made; one that had none, or has no name any more, is as it was called, unless another class of the
+    /// fit is now.
     pub(super) fn places(
         &self,
         origin: &[String],
-        numbers: &[usize],
+        numbers: &[Option<usize>],
         now: &Labeled,
     ) -> Vec<Option<u32>> {
         let named = now.classes().iter().zip(0..);
@@ -122,7 +134,7 @@ impl Classes {
             }
             of_number.get(&number).copied()
         };
-        let known: Vec<Option<u32>> = numbers.iter().map(|&own| place(own)).collect();
+        let known: Vec<Option<u32>> = numbers.iter().map(|&own| place(own?)).collect();
         let each = origin.iter().zip(&known).map(|(name, place)| {
             let taken = |class: &u32| known.contains(&Some(*class));
             place.or_else(|| now.class(name).filter(|class| !taken(class)))
@@ -137,8 +149,18 @@ pub(super) fn by_name(name: &str) -> (bool, Option<i64>, String) {
     (number.is_none(), number, name.to_owned())
 }
 
+/// Whether somebody gave this label after one entry and before another.
+fn is_given(name: &str, entries: &[Entry], after: u64, before: u64) -> bool {
+    let mut between =
+        (entries.iter()).filter(|entry| (after + 1..before).contains(&entry.sequence));
+    between.any(|entry| {
+        let given = |change: &Change| change.new.as_deref() == Some(name);
+        entry.what == What::Label && entry.items.iter().any(given)
+    })
+}
+
 /// The first of the later `entries` that means something else without this one: a change of classes that goes by a name
-/// which this one gave or took away. One that moved no item does not matter.
+/// which this one gave or took away. A class that was added and became another without an item may go.
 pub(super) fn astray<'a>(
     entry: &Entry,
     entries: impl Iterator<Item = &'a Entry>,
@@ -154,7 +176,8 @@ pub(super) fn astray<'a>(
         What::AddClass(name) => own.contains(&name),
         What::RenameClass { from, to } => own.contains(&from) || own.contains(&to),
         What::MergeClass { from, into } => {
-            !other.items.is_empty() && (own.contains(&from) || own.contains(&into))
+            let is_idle = matches!(entry.what, What::AddClass(_)) && other.items.is_empty();
+            own.contains(&into) || (own.contains(&from) && !is_idle)
         }
         What::Label | What::Undo(_) => false,
     })
@@ -163,15 +186,15 @@ pub(super) fn astray<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::journal::Change;
     use likewise_io::items::ItemRow;
     use proptest::prelude::*;
 
-    fn entries(all: &[What]) -> Vec<Entry> {
+    fn entries_of(all: &[What]) -> Vec<Entry> {
         let each = all.iter().zip(1..).map(|(what, sequence)| Entry {
             sequence,
             time: String::new(),
             who: None,
+            file: false,
             what: what.clone(),
             items: vec![],
         });
@@ -192,6 +215,15 @@ mod tests {
         What::AddClass(name.to_owned())
     }
 
+    fn gives(name: &str) -> Change {
+        Change {
+            id: "i".into(),
+            old: None,
+            new: Some(name.to_owned()),
+            hidden: false,
+        }
+    }
+
     fn labeled(class: &str) -> ItemRow {
         ItemRow {
             label: Some(class.to_owned()),
@@ -207,7 +239,7 @@ mod tests {
     fn found(origin: &[&str], learned: usize, all: &[What], now: &[&str]) -> Vec<Option<String>> {
         let items: Vec<ItemRow> = now.iter().map(|class| labeled(class)).collect();
         let now = Labeled::of(&items).unwrap();
-        let (origin, entries) = (words(origin), entries(all));
+        let (origin, entries) = (words(origin), entries_of(all));
         let mut classes = Classes::of(&words(&["cat", "bird"]));
         let (known, later) = entries.split_at(learned);
         let follow = |classes: &mut Classes, some: &[Entry]| {
@@ -216,9 +248,9 @@ mod tests {
             }
         };
         follow(&mut classes, known);
-        let numbers: Vec<usize> = origin
+        let numbers: Vec<Option<usize>> = origin
             .iter()
-            .map(|name| classes.number_or_new(name))
+            .map(|name| Some(classes.number_or_new(name)))
             .collect();
         follow(&mut classes, later);
         let name = |place: Option<u32>| Some(now.classes()[place? as usize].clone());
@@ -276,13 +308,8 @@ mod tests {
     fn a_file_brings_a_name_back_that_was_given_away() {
         // Bird is owl by now, and a file says bird of others, which the fit knows; then the two become one.
         let all = [rename("bird", "owl"), What::Label, merge("owl", "bird")];
-        let mut entries = entries(&all);
-        entries[1].items.push(Change {
-            id: "i".into(),
-            old: None,
-            new: Some("bird".into()),
-            hidden: false,
-        });
+        let mut entries = entries_of(&all);
+        entries[1].items.push(gives("bird"));
         let mut classes = Classes::of(&words(&["bird", "cat"]));
         for entry in &entries[..2] {
             classes.follow(entry, &entries);
@@ -296,7 +323,7 @@ mod tests {
         let fit = words(&["owl", "cat", "bird"]);
         let bird = now.class("bird");
         assert_eq!(
-            classes.places(&fit, &[0, 1, 2], &now),
+            classes.places(&fit, &[0, 1, 2].map(Some), &now),
             [bird, now.class("cat"), bird]
         );
     }
@@ -312,7 +339,7 @@ mod tests {
             rename("cat", "ant"),
             What::Undo(6),
         ];
-        let entries = entries(&all);
+        let entries = entries_of(&all);
         let mut classes = Classes::of(&words(&["cat", "bird"]));
         let mut seen = vec![];
         for entry in &entries {
@@ -325,17 +352,19 @@ mod tests {
         assert_eq!(seen[4], [bird, cat, Some(2), None, Some(3)]);
         // It takes the name from one that had gone.
         assert_eq!(seen[5], [bird, None, cat, None, Some(3)]);
-        assert_eq!(seen[6], [bird, cat, Some(4), None, Some(3)]);
+        // Nobody has given the name since.
+        assert_eq!(seen[6], [bird, cat, None, None, Some(3)]);
     }
 
-    /// Any entry, sensible or not.
-    fn anything() -> impl Strategy<Value = What> {
+    /// Any entry, sensible or not, and the label that it gives if it gives one.
+    fn anything() -> impl Strategy<Value = (What, &'static str)> {
         let name = || (0..4_usize).prop_map(|i| ["bird", "cat", "x", "y"][i]);
         prop_oneof![
-            name().prop_map(add),
-            (name(), name()).prop_map(|(a, b)| rename(a, b)),
-            (name(), name()).prop_map(|(a, b)| merge(a, b)),
-            (1..12_u64).prop_map(What::Undo),
+            (Just(What::Label), name()),
+            (name().prop_map(add), name()),
+            ((name(), name()).prop_map(|(a, b)| rename(a, b)), name()),
+            ((name(), name()).prop_map(|(a, b)| merge(a, b)), name()),
+            ((1..12_u64).prop_map(What::Undo), name()),
         ]
     }
 
@@ -344,7 +373,11 @@ mod tests {
         fn no_two_names_are_one_class_whatever_a_journal_says(
             all in prop::collection::vec(anything(), 1..12),
         ) {
-            let entries = entries(&all);
+            let (what, given): (Vec<What>, Vec<&str>) = all.into_iter().unzip();
+            let mut entries = entries_of(&what);
+            for (entry, name) in entries.iter_mut().zip(given) {
+                entry.items.push(gives(name));
+            }
             let mut classes = Classes::of(&words(&["bird", "cat"]));
             let names = words(&["bird", "cat", "x", "y"]);
             let now = Labeled::of(&names.iter().map(|n| labeled(n)).collect::<Vec<_>>()).unwrap();
@@ -357,7 +390,7 @@ mod tests {
                 prop_assert_eq!(numbers.len(), count);
                 // Nobody who has a name has become another, so that the way to an heir ends.
                 prop_assert!(numbers.iter().all(|&number| classes.heirs[number].is_none()));
-                let every: Vec<usize> = (0..classes.heirs.len()).collect();
+                let every: Vec<Option<usize>> = (0..classes.heirs.len()).map(Some).collect();
                 let origin = vec![String::new(); every.len()];
                 prop_assert_eq!(classes.places(&origin, &every, &now).len(), every.len());
             }
@@ -367,14 +400,9 @@ mod tests {
     #[test]
     fn what_a_later_change_goes_by_is_not_taken_from_under_it() {
         let astray = |all: &[What]| {
-            let mut entries = entries(all);
+            let mut entries = entries_of(all);
             for entry in &mut entries {
-                entry.items.push(Change {
-                    id: "i".into(),
-                    old: None,
-                    new: None,
-                    hidden: false,
-                });
+                entry.items.push(gives("any"));
             }
             super::astray(&entries[0], entries.iter()).map(|entry| entry.sequence)
         };
@@ -384,10 +412,42 @@ mod tests {
         assert_eq!(astray(&[merge("a", "b"), rename("c", "a")]), Some(2));
         // The other class goes on, whatever it is called.
         assert_eq!(astray(&[merge("a", "b"), rename("b", "c")]), None);
-        let mut entries = entries(&[add("x"), merge("x", "y")]);
+        let into = entries_of(&[add("x"), merge("y", "x")]);
+        assert!(super::astray(&into[0], into.iter()).is_some());
+        let mut entries = entries_of(&[add("x"), merge("x", "y")]);
         assert!(super::astray(&entries[0], entries.iter()).is_none());
         entries.pop();
         assert!(super::astray(&entries[0], entries.iter()).is_none());
+        // Without the first one the others have an item, although they had none.
+        let entries = entries_of(&[merge("a", "b"), add("a"), merge("a", "c")]);
+        let by = super::astray(&entries[0], entries[2..].iter());
+        assert_eq!(by.map(|entry| entry.sequence), Some(3));
+    }
+
+    #[test]
+    fn a_name_that_nobody_gave_since_costs_no_number_and_two_of_one_name_are_one() {
+        let all = [rename("bird", "owl"), What::Undo(1), add("x")];
+        let mut classes = Classes::of(&words(&["bird", "cat"]));
+        let entries = entries_of(&all);
+        for entry in &entries {
+            classes.follow(entry, &entries);
+        }
+        assert_eq!(classes.number("x"), Some(2));
+        // A file brings bird again, and its labels are gone when the first one is called so again.
+        let all = [rename("bird", "owl"), What::Label, What::Undo(1)];
+        let mut entries = entries_of(&all);
+        entries[1].items.push(gives("bird"));
+        let mut classes = Classes::of(&words(&["bird", "cat"]));
+        for entry in &entries {
+            classes.follow(entry, &entries);
+        }
+        let now = Labeled::of(&[labeled("bird"), labeled("cat")]).unwrap();
+        let fit = words(&["owl", "cat", "bird"]);
+        let [bird, cat] = ["bird", "cat"].map(|name| now.class(name));
+        assert_eq!(
+            classes.places(&fit, &[0, 1, 2].map(Some), &now),
+            [bird, cat, bird]
+        );
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use likewise::Label;
 use likewise_io::items::ItemRow;
 use rayon::prelude::*;
 
@@ -17,11 +18,13 @@ pub(super) struct Judge {
     items: Arc<Items>,
     /// The classes of the run, by which those below count.
     origin: Vec<String>,
-    /// Their numbers among all that ever were, when the fit was made.
-    numbers: Vec<usize>,
-    /// What the labels of the run alone say, and whose they are.
+    /// Their numbers among all that ever were, when the fit was made; none yet of those that it got from added items.
+    numbers: Vec<Option<usize>>,
+    /// Whether the fit believed anything of items without a label: by one class alone it does not.
+    believes: bool,
+    /// The labels of the run, and what these alone say.
+    own: Vec<Label>,
     base: Believed,
-    had_label: Vec<bool>,
     /// What the fit believed.
     fitted: Believed,
     /// From the confidence of the labels that spread to that of the fit.
@@ -38,11 +41,11 @@ impl Judge {
         };
         let base = spread.map_or_else(nothing, Following::believed);
         let fitted = fitted(&items, &origin);
-        let labels = own.labels().iter();
         Self {
             scale: Scale::between(&base, &fitted),
-            had_label: labels.map(|label| label.class().is_some()).collect(),
-            numbers: vec![],
+            own: own.labels().to_vec(),
+            numbers: vec![None; origin.len()],
+            believes: believes(own, &fitted),
             origin,
             base,
             fitted,
@@ -50,10 +53,11 @@ impl Judge {
         }
     }
 
-    /// What the classes of the fit were when it was made.
-    pub(super) fn knew(&mut self, classes: &mut Classes) {
-        let number = |name: &String| classes.number_or_new(name);
-        self.numbers = self.origin.iter().map(number).collect();
+    /// What the classes of the fit are that were not among any classes before.
+    pub(super) fn meet(&mut self, classes: &Classes) {
+        for (number, name) in self.numbers.iter_mut().zip(&self.origin) {
+            *number = number.or_else(|| classes.number(name));
+        }
     }
 
     /// How sure labels that spread are, on the scale of what is shown.
@@ -84,13 +88,17 @@ impl Judge {
             fitted.is_some() && translated(fitted).is_none()
         };
         let labels = shown.labeled().labels();
+        let had_label = |row: usize| self.own[row].class().is_some();
+        // A run that nobody has labeled since shows what all other verbs show.
+        let nothing_else =
+            !self.believes && labels != self.own && shown.labeled().has_two_classes();
         let is_new = |row: usize| {
             own(row) != translated(self.base.class[row])
-                || labels[row].class().is_some() != self.had_label[row]
+                || labels[row].class().is_some() != had_label(row)
         };
         let by_labels: Vec<usize> = (0..self.items.rows.len())
             .into_par_iter()
-            .filter(|&row| spread.is_none() || is_new(row) || is_gone(row))
+            .filter(|&row| spread.is_none() || nothing_else || is_new(row) || is_gone(row))
             .collect();
         // Of few rows, so that not all of them need it.
         let confidence = match spread {
@@ -107,7 +115,7 @@ impl Judge {
         for (row, confidence) in by_labels.into_iter().zip(confidence) {
             let sure = self.sure(confidence);
             // What has a label, or has lost one, is what the labels say.
-            let is_sure = confidence >= 1.0 || self.had_label[row] || sure >= by_fit(row).1;
+            let is_sure = confidence >= 1.0 || had_label(row) || sure >= by_fit(row).1;
             if is_sure || is_gone(row) || spread.is_none() {
                 shown.set(row, own(row), sure);
             }
@@ -148,6 +156,12 @@ impl Scale {
         let place = below.min(self.to.len().saturating_sub(1));
         self.to.get(place).copied().unwrap_or(confidence)
     }
+}
+
+/// Whether a fit believed anything of an item that has no label.
+fn believes(own: &Labeled, fitted: &Believed) -> bool {
+    let mut open = own.labels().iter().zip(&fitted.class);
+    open.any(|(label, class)| *label == Label::Unknown && class.is_some())
 }
 
 /// What the fit believed, by the classes of the run.

@@ -175,6 +175,26 @@ impl Labeled {
         }
     }
 
+    /// The classes of these rows, those whose labels are hidden among them.
+    pub(super) fn classes_of(&self, rows: std::ops::Range<usize>) -> Vec<String> {
+        let mut seen = HashSet::new();
+        let names = rows
+            .filter_map(|row| self.name(row))
+            .filter(|&name| name != OUTSIDE);
+        names
+            .filter(|&name| seen.insert(name))
+            .map(str::to_owned)
+            .collect()
+    }
+
+    /// Whether labels of two classes are there.
+    pub(super) fn has_two_classes(&self) -> bool {
+        let mut known = self.labels.iter().filter_map(|label| label.class());
+        known
+            .next()
+            .is_some_and(|first| known.any(|class| class != first))
+    }
+
     /// The labels of a run by all entries of its journal that stand.
     ///
     /// Fails where an entry takes back what is not there.
@@ -348,6 +368,7 @@ mod tests {
             sequence,
             time: String::new(),
             who: None,
+            file: false,
             what,
             items,
         }

@@ -1,14 +1,15 @@
 //! The labels of a journal, and those that a run was fitted with since.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use likewise::Monitor;
 use likewise_io::items::ItemRow;
 
 use super::{Items, Labeled, warn_of_strangers};
-use crate::Result;
-use crate::journal::{self, Change, Journal, What};
+use crate::journal::{self, Change, Entry, Journal, Place, What};
+use crate::run_folder::{OUTSIDE, RunFolder};
+use crate::{Result, plain};
 
 /// The items of a run with the labels that were given to it live since it was fitted, and how many items
 /// have another label by these. The run may be served meanwhile.
@@ -23,18 +24,37 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<
     }
     let items = Items::new(items);
     warn_of_strangers(&entries, &items.by_id, monitor);
-    let labeled = Labeled::of(items.rows())?.replayed(&entries, &items.by_id)?;
-    let rows = labeled.rows(items.rows());
-    let given = rows.iter().zip(items.rows());
-    let given = given
-        .filter(|(now, before)| now.label != before.label)
-        .count();
-    Ok((rows, given))
+    let own = Labeled::of(items.rows())?;
+    let labeled = own.replayed(&entries, &items.by_id)?;
+    // Who gives a class another name gives no label.
+    let by_class = journal::standing(&entries).filter(|entry| entry.what != What::Label);
+    let turned = own.after(by_class, &items.by_id);
+    let given = (0..items.rows().len()).filter(|&row| labeled.name(row) != turned.name(row));
+    Ok((labeled.rows(items.rows()), given.count()))
+}
+
+/// Remarks that there are newer labels or names of classes than a run knows, for whoever shows what the run knows.
+pub fn remark_newer(run: &Path, monitor: &Monitor) {
+    let record = RunFolder::read_by(run, RunFolder::record);
+    // Where one of them cannot be read, there is nothing to say here.
+    let (Ok(record), Ok(entries)) = (record, journal::entries(run)) else {
+        return;
+    };
+    let known = Place::of(record.journal.as_ref(), &entries).len();
+    let later = journal::standing(&entries).filter(|entry| entry.sequence > known as u64);
+    if { later }.any(|entry| !matches!(entry.what, What::AddClass(_))) {
+        monitor.remark(format!(
+            "{}: labels were given or classes renamed on its page since it was fitted, which does not count here before it \
+             is fitted again",
+            run.display()
+        ));
+    }
 }
 
 /// Writes into the journal of a run what the labels of `items` say now and those `before` did not, and how many these
 /// are: whoever adds labels to a fit means them, in whatever model, and over older ones; they can be taken back like all
 /// others. Where the fit `hides` labels, only those of items whose label is in sight already: others it may hide as well.
+/// Classes that come with them are remarked, since a name that was given away, or is misspelled, is one as well.
 ///
 /// Fails where the journal cannot be written.
 pub fn note(
@@ -42,7 +62,8 @@ pub fn note(
     before: &[ItemRow],
     items: &[ItemRow],
     hides: bool,
-    who: &str,
+    files: &str,
+    monitor: &Monitor,
 ) -> Result<usize> {
     let was = Labeled::of(before)?;
     let places: HashMap<&str, usize> = before.iter().map(|item| &*item.id).zip(0..).collect();
@@ -63,9 +84,61 @@ pub fn note(
     let changes: Vec<Change> = items.iter().filter_map(change).collect();
     let count = changes.len();
     if count > 0 {
-        journal.append(Some(who.to_owned()), What::Label, changes)?;
+        remark_new_classes(&changes, &was, journal.entries(), monitor);
+        journal.append_file(files, changes)?;
     }
     Ok(count)
+}
+
+/// Most new classes that are named.
+const NAMED: usize = 10;
+
+fn remark_new_classes(changes: &[Change], was: &Labeled, entries: &[Entry], monitor: &Monitor) {
+    let mut new: BTreeMap<&str, usize> = BTreeMap::new();
+    let names = changes.iter().filter_map(|change| change.new.as_deref());
+    for name in names.filter(|&name| name != OUTSIDE && was.class(name).is_none()) {
+        *new.entry(name).or_default() += 1;
+    }
+    if new.is_empty() {
+        return;
+    }
+    let count = new.len();
+    let told = new.into_iter().take(NAMED).map(|(name, items)| {
+        let items = if items == 1 {
+            "1 item".to_owned()
+        } else {
+            format!("{items} items")
+        };
+        let was_called = journal::standing(entries)
+            .rev()
+            .find_map(|entry| match &entry.what {
+                What::RenameClass { from, to } if from == name => {
+                    Some((to, "has this name instead", entry.sequence))
+                }
+                What::MergeClass { from, into } if from == name => {
+                    Some((into, "has its items", entry.sequence))
+                }
+                _ => None,
+            });
+        let since = was_called.map(|(now, how, sequence)| {
+            format!(
+                "; since change {sequence} on its page \"{}\" {how}",
+                plain::name(now)
+            )
+        });
+        format!(
+            "\"{}\" ({items}{})",
+            plain::name(name),
+            since.unwrap_or_default()
+        )
+    });
+    let told = told.collect::<Vec<_>>().join(", ");
+    let more = if count > NAMED {
+        format!(" and {} more", count - NAMED)
+    } else {
+        String::new()
+    };
+    monitor.remark(format!("classes that the run did not have: {told}{more}"));
 }
 
 #[cfg(test)]
@@ -125,7 +198,16 @@ mod tests {
         let before = items(&["a", "b", "", "b", "", "a"]);
         let note = |before: &[ItemRow]| {
             let (mut journal, _) = Journal::open(run).unwrap();
-            super::note(&mut journal, before, &items(&fitted), false, "new.csv").unwrap()
+            let silent = Monitor::silent();
+            super::note(
+                &mut journal,
+                before,
+                &items(&fitted),
+                false,
+                "new.csv",
+                &silent,
+            )
+            .unwrap()
         };
         assert_eq!(note(&before), 3);
         assert_eq!(labels(run, &fitted), words(&fitted));
@@ -136,6 +218,7 @@ mod tests {
         let entries = journal::entries(run).unwrap();
         assert_eq!(entries.len(), 5);
         assert_eq!(entries[4].who.as_deref(), Some("new.csv"));
+        assert!(entries[4].file && !entries[2].file);
         assert_eq!(entries[4].items[0], change("0", Some("a"), Some("b")));
         {
             let (mut journal, _) = Journal::open(run).unwrap();
@@ -153,7 +236,9 @@ mod tests {
             item.drawn = Some(drawn.to_owned());
         }
         let now = items(&["b", "a", "a", "b"]);
-        assert_eq!(note(&mut journal, &before, &now, true, "x").unwrap(), 1);
+        let silent = Monitor::silent();
+        let count = note(&mut journal, &before, &now, true, "x", &silent).unwrap();
+        assert_eq!(count, 1);
         assert_eq!(
             journal.entries()[0].items,
             [change("0", Some("a"), Some("b"))]

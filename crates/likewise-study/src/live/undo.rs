@@ -12,8 +12,8 @@ impl Live {
     /// none. The labels are then those of the entries that stand without it, so that items that were labeled
     /// since keep what they were given then.
     ///
-    /// Fails where a later change of classes would mean something else without it, or two classes would be one, and where
-    /// the journal cannot be written.
+    /// Fails where a later change of classes would mean something else without it, where two classes would be one or one
+    /// would be two, and where the journal cannot be written.
     pub fn undo(&mut self, who: Option<String>) -> Result<Option<Done>> {
         let Some(last) = self.journal.last(who.as_deref()).cloned() else {
             return Ok(None);
@@ -38,7 +38,7 @@ impl Live {
             .count();
         let (class_kept, heir) = match &last.what {
             What::AddClass(name) => (Some(name), None),
-            What::RenameClass { from, to } => (Some(to), labeled.class(from)),
+            What::RenameClass { from, .. } => (None, labeled.class(from)),
             _ => (None, None),
         };
         let class_kept = class_kept
@@ -78,7 +78,24 @@ impl Live {
             )));
         }
         let shown = self.shown.get();
-        if let Some([a, b, one]) = shown.labeled().made_one(then) {
+        let now = shown.labeled();
+        if let What::RenameClass { from, to } = &entry.what
+            && then.class(to).is_some()
+        {
+            return Err(usage(format!(
+                "items were labeled \"{to}\" since, and would stay so beside \"{from}\"; rename \"{to}\" to \"{from}\" \
+                 instead, and they go with it"
+            )));
+        }
+        if let What::RenameClass { from, .. } | What::MergeClass { from, .. } = &entry.what
+            && now.class(from).is_some()
+        {
+            return Err(usage(format!(
+                "the class \"{from}\" that is there by now and what comes back would be one class, \"{from}\"; rename the \
+                 first of them before"
+            )));
+        }
+        if let Some([a, b, one]) = now.made_one(then) {
             return Err(usage(format!(
                 "\"{a}\" and \"{b}\" would be one class, \"{one}\"; rename or relabel one of them first"
             )));
@@ -90,7 +107,7 @@ impl Live {
     fn differing(&self, from: &Labeled, to: &Labeled) -> Vec<Change> {
         let differ = |&row: &usize| from.given(row) != to.given(row);
         let rows = (0..self.items.rows.len()).filter(differ);
-        let each = rows.map(|row| from.change(row, &self.items.rows[row], to.given(row)));
+        let each = rows.map(|row| self.change(from, row, to.given(row)));
         each.collect()
     }
 }

@@ -73,7 +73,12 @@ pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
         if from.is_dir() {
             remove(&to)?;
         }
-        std::fs::rename(from, to).map_err(cannot)?;
+        std::fs::rename(&from, to).map_err(cannot)?;
+        // One that was the same file under two names, as of a model that is put in its own place, is still there.
+        match std::fs::remove_file(&from) {
+            Err(e) if e.kind() != NotFound => return Err(cannot(e)),
+            _ => {}
+        }
     }
     sync(root);
     std::fs::remove_dir(&complete).map_err(cannot)?;

@@ -71,11 +71,11 @@ impl Models {
     /// The number of the run at the top: that of the same files among the kept ones, else the one it
     /// would get. Changes nothing. Fails where the run cannot be read.
     pub fn current(&self) -> Result<u32> {
-        let own = RunFolder::open_any(&self.root)?.parts;
-        let same = self
-            .list()
-            .into_iter()
-            .find(|kept| kept.record.parts == own);
+        let own = RunFolder::open_any(&self.root)?.record()?;
+        let kept = self.list();
+        // Of two fits that made the same, that which is there; one that was kept before it was copied says less.
+        let same = (kept.iter().find(|kept| kept.record == own))
+            .or_else(|| kept.iter().find(|kept| kept.record.parts == own.parts));
         Ok(same.map_or_else(|| self.next(), |kept| kept.number))
     }
 
@@ -182,6 +182,11 @@ impl Models {
         run.check()?;
         let number = self.current()?;
         let folder = self.folder(number);
+        if self.is_half_made(number) {
+            // It stands where this one goes.
+            Lock::is_free(&folder)?;
+            self.drop_begun(number);
+        }
         if folder.exists() {
             return Ok(number);
         }

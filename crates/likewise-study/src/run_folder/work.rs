@@ -172,6 +172,14 @@ impl Work {
         usage(message).hint(Hint::SameOrOverwrite)
     }
 
+    /// Fails where the fit that is gone on with was of other data, or of other labels.
+    pub fn check_data(&self, digest: &str) -> Result<()> {
+        match begun(&self.root).filter(|_| self.resumes()) {
+            Some((_, origin)) if origin.data_sha256 != digest => Err(self.of_something_else()),
+            _ => Ok(()),
+        }
+    }
+
     /// Notes what the run will be of: its settings, and what tells its data from others. An
     /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///

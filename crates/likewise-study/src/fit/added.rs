@@ -1,0 +1,213 @@
+//! Labels that a fit adds to those of its data, and the journal of the page of the run that it replaces.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use likewise::error::Hint;
+use likewise::{Collection, Monitor};
+
+use super::earlier::Again;
+use super::request::Request;
+use crate::advise::ADVISED;
+use crate::environment::Environment;
+use crate::journal::{self, Journal, Place};
+use crate::labels::{self, Joined};
+use crate::run_folder::{Work, data_alone, rows_of};
+use crate::source::Source;
+use crate::{Result, failed, live, usage};
+
+impl Request {
+    /// Joins the labels that are added to those of the data; what tells the data from others then, and what
+    /// joining did, if there was something to join.
+    pub(super) fn join_labels(
+        &self,
+        source: &Source,
+        collection: &mut Collection,
+        at: &Environment,
+    ) -> Result<(String, Option<Joined>)> {
+        let digest = source.digest()?;
+        if let Some(again) = self.goes_on_of(&digest) {
+            self.check_same_data(&digest, again, at)?;
+            // Nothing is added to them, and they are what it learned by.
+            let none: [&Path; 0] = [];
+            labels::join(collection, self.own_items(), &none, &Monitor::silent())?;
+            return Ok((again.data.clone(), None));
+        }
+        if self.add_labels.is_empty() {
+            if let Some(again) = self.again.as_ref().filter(|again| again.data.contains(';')) {
+                // Those that were added to it are in no file that is read again.
+                self.check_same_data(&digest, again, at)?;
+            }
+            return Ok((digest, None));
+        }
+        let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
+        if let Some(again) = &self.again {
+            self.check_same_data(&digest, again, at)?;
+        }
+        if joined.missing > 0 {
+            at.monitor.warn(format!(
+                "{} items of the run are not in its data and are left out; adding them to the run brings \
+                 them back",
+                joined.missing
+            ));
+        }
+        at.monitor.remark(format!(
+            "{} items are newly labeled, {} change",
+            joined.new, joined.changed
+        ));
+        if let Some(again) = &self.again
+            && let Some(shown) = again.config.protocol.labels_per_class
+        {
+            at.monitor.warn(format!(
+                "this run shows {shown} labels a class to its fit and hides all others to measure itself: labels that are \
+                 added may be hidden, too; to learn from all of them fit the data without `labels_per_class`"
+            ));
+        }
+        let digest = format!("{digest}; labels {}", labels::digest(collection));
+        Ok((digest, Some(joined)))
+    }
+
+    /// Fails where the data of a run are others by now, and the run would be replaced: labels that go by the
+    /// number of a row would be those of other items.
+    fn check_same_data(&self, digest: &str, again: &Again, at: &Environment) -> Result<()> {
+        let path = self.data.display();
+        if data_alone(&again.data) != data_alone(digest) {
+            let changed = format!("{path}: these data have changed since the run was made of them");
+            if again.as_model {
+                return Err(usage(format!(
+                    "{changed}; make another run of them, with all labels"
+                )));
+            }
+            if self.rights.renew && !self.rights.overwrite {
+                let how = "fit them anew with all labels, or make another run of them";
+                return Err(usage(format!("{changed}; {how}")).hint(Hint::Overwrite));
+            }
+            at.monitor.warn(changed);
+        } else if let Some(file) = &self.read.labels
+            && again.data.split(';').next() != Some(digest)
+        {
+            at.monitor.warn(format!(
+                "{}: it has changed since the run was made, whose labels stand; give it as `add_labels` to \
+                 take what it says now",
+                file.display()
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether the run that would be replaced by one of the same data and labels stays as it is, which is said.
+    pub(super) fn stays(&self, joined: Option<Joined>, work: &Work, at: &Environment) -> bool {
+        let (Some(joined), Some(again)) = (joined, &self.again) else {
+            return false;
+        };
+        let nothing = joined.new + joined.changed + joined.missing + again.given == 0;
+        // Who gives the right to overwrite asks for the fit itself, of whatever data.
+        let in_its_place = self.rights.renew && !self.rights.overwrite && !work.resumes();
+        let stays = nothing && in_its_place;
+        if stays {
+            at.monitor.remark(
+                "no label is new and none changes, so the run stays as it is (an empty cell changes nothing; \
+                 labels are taken away on the page of the run)",
+            );
+        }
+        stays
+    }
+
+    /// The run whose learning is gone on with, and whose labels stay what they are, where data of this digest are still its
+    /// own: then nothing is added to its labels.
+    pub(super) fn goes_on_of(&self, digest: &str) -> Option<&Again> {
+        let again = self.again.as_ref()?;
+        let is_same = again.has_items_of(digest, self.read.labels.is_some());
+        (self.add_labels.is_empty() && is_same).then_some(again)
+    }
+
+    /// The journal of the page of the run that this one replaces, if it stays; begun where labels are added that it will
+    /// hold.
+    ///
+    /// Fails while the run is served, and where labels were given since this began.
+    pub(super) fn page(&self, digest: &str) -> Result<Option<Journal>> {
+        let Some(again) = self.again.as_ref().filter(|_| self.rights.renew) else {
+            return Ok(None);
+        };
+        // With other data it goes aside.
+        let stays = data_alone(&again.data) == data_alone(digest);
+        let is_wanted = self.goes_by_its_page() || again.run.join(journal::NAME).exists();
+        if !stays || !is_wanted {
+            return Ok(None);
+        }
+        let (journal, _) = Journal::open(&again.run)?;
+        if self.goes_by_its_page() && Place::after(journal.entries()) != again.journal {
+            return Err(failed(format!(
+                "{}: labels were given on its page since this began; begin again",
+                again.run.display()
+            )));
+        }
+        Ok(Some(journal))
+    }
+
+    /// The place in the journal of its page that the labels of the run follow. Labels that are added stand there before
+    /// they are fitted, so that they win over older ones, whichever model of the run answers.
+    pub(super) fn noted(
+        &self,
+        page: Option<&mut Journal>,
+        collection: &Collection,
+        digest: &str,
+        at: &Environment,
+    ) -> Result<Option<Place>> {
+        let Some(again) = &self.again else {
+            return Ok(None);
+        };
+        if !self.goes_by_its_page() {
+            // Of other data it has the names that these say.
+            return Ok(self
+                .goes_on_of(digest)
+                .and_then(|again| again.journal.clone()));
+        }
+        let Some(page) = page else {
+            return Ok(again.journal.clone());
+        };
+        let names = self.add_labels.iter().map(|file| {
+            let name = file.file_name().unwrap_or(file.as_os_str());
+            name.to_string_lossy().into_owned()
+        });
+        let who = names.collect::<Vec<_>>().join(", ");
+        let hides = again.config.protocol.labels_per_class.is_some();
+        let items = rows_of(collection);
+        let count = live::note(page, &again.items, &items, hides, &who, at.monitor)?;
+        if count > 0 {
+            at.monitor.remark(format!(
+                "{count} new labels stand in the journal of its page as of \"{who}\", and win over older ones"
+            ));
+        }
+        Ok(Place::after(page.entries()))
+    }
+
+    /// Whether the labels of the run that is made again are those of its page by now; else it keeps its own.
+    fn goes_by_its_page(&self) -> bool {
+        !self.add_labels.is_empty()
+    }
+
+    /// Whether labels were asked for: by advice, as a file of them tells, or on the page of the run.
+    pub(super) fn has_asked_for(&self) -> bool {
+        let on_its_page = self.again.as_ref().is_some_and(|again| again.asked_for);
+        let mut files = self.add_labels.iter().chain(&self.read.labels);
+        on_its_page || files.any(|file| was_advised(file))
+    }
+
+    /// The items of the run that is made again.
+    pub(super) fn own_items(&self) -> Option<&[likewise_io::items::ItemRow]> {
+        self.again.as_ref().map(|again| again.items.as_slice())
+    }
+}
+
+/// Whether a file of labels is one that advice wrote: by its first line. A pipe gives what it has once, and is not asked.
+fn was_advised(file: &Path) -> bool {
+    if !file.is_file() {
+        return false;
+    }
+    let mut line = String::new();
+    let read =
+        File::open(file).and_then(|file| BufReader::new(file.take(4096)).read_line(&mut line));
+    read.is_ok() && line.trim_end() == ADVISED.join(",")
+}
