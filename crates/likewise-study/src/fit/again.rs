@@ -6,7 +6,7 @@ use likewise::Monitor;
 use likewise_io::items::ItemRow;
 
 use super::asked::Asked;
-use super::earlier::Again;
+use super::earlier::{Again, without_labels};
 use super::request::Request;
 use super::which::Which;
 use crate::inputs::Inputs;
@@ -66,7 +66,7 @@ impl Request {
         };
         let inputs = inputs_of(run, record.inputs)?;
         let mut read = inputs.read;
-        let of_file = read.labels.is_some();
+        let items_sha256 = without_labels(&record.data_sha256, read.labels.is_some());
         // Where it has gone, all that it said stands in the run.
         read.labels = read.labels.filter(|file| file.exists());
         let mut tuples = inputs.tuples;
@@ -135,7 +135,7 @@ impl Request {
                 as_model,
                 asked_for,
                 data: record.data_sha256,
-                of_file,
+                items_sha256,
                 model,
                 learned,
                 added: record.added,

@@ -30,8 +30,8 @@ pub struct Again {
     pub(super) asked_for: bool,
     /// Digest of the data it was made of.
     pub(super) data: String,
-    /// Whether its labels, or some of them, came from a file of their own.
-    pub(super) of_file: bool,
+    /// The parts of that which are not of labels.
+    pub(super) items_sha256: Vec<String>,
     /// The model that learning goes on from, where it does.
     pub(super) model: Option<Model>,
     /// Files of triplets that it has learned from.
@@ -43,8 +43,7 @@ pub struct Again {
 impl Again {
     /// Whether data of this digest have the same items with the same features; `of_file` where a file of labels is in it.
     pub(super) fn has_items_of(&self, digest: &str, of_file: bool) -> bool {
-        digest == self.data
-            || without_labels(&self.data, self.of_file) == without_labels(digest, of_file)
+        digest == self.data || self.items_sha256 == without_labels(digest, of_file)
     }
 
     /// Fails where items would be lost by a run in its place.
@@ -62,9 +61,9 @@ impl Again {
 }
 
 /// The parts of a digest that are not of labels: the second one is that of their file, where there is one.
-fn without_labels(digest: &str, of_file: bool) -> Vec<&str> {
+pub(super) fn without_labels(digest: &str, of_file: bool) -> Vec<String> {
     let own = digest.split(';').next().unwrap_or_default();
-    let mut parts: Vec<&str> = own.split('+').collect();
+    let mut parts: Vec<String> = own.split('+').map(str::to_owned).collect();
     if of_file && parts.len() > 1 {
         parts.remove(1);
     }
