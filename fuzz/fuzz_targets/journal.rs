@@ -17,7 +17,7 @@ fuzz_target!(|bytes: &[u8]| {
         id: id.into(),
         ..ItemRow::default()
     });
-    if let Ok((rows, changed)) = live::since(run.path(), items.to_vec(), &Monitor::silent()) {
-        assert!(rows.len() == 3 && changed <= 3);
+    if let Ok(now) = live::since(run.path(), items.to_vec(), &Monitor::silent()) {
+        assert!(now.items.len() == 3 && now.changed <= 3);
     }
 });

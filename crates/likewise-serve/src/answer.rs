@@ -148,7 +148,7 @@ pub(crate) struct Changed {
     /// Items of that entry that were labeled since, and keep that label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept: Option<usize>,
-    /// The class whose adding was taken back, and that stays since items have this label.
+    /// The class whose adding or new name was taken back, and that stays since items have or had this label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) class_kept: Option<String>,
     /// The classes, where they changed.

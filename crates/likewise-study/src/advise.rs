@@ -127,9 +127,10 @@ pub fn advise(run: &RunFolder, wanted: &Wanted, at: &Environment) -> Result<Advi
     }
     estimate(run, at)?.check(at.max_memory)?;
     // What was labeled on its page since is not asked for again.
-    let (labeled, given) = live::since(run.root(), run.items()?, at.monitor)?;
-    let shown = Shown::of(run, &labeled, given > 0)?;
-    drop(labeled);
+    let now = live::since(run.root(), run.items()?, at.monitor)?;
+    let given = now.given;
+    let shown = Shown::of(run, &now.items, given > 0)?;
+    drop(now);
     let mut notes = shown.notes.clone();
     if given > 0 {
         notes.push(format!("{SINCE}: {given}. {BELIEVED}"));

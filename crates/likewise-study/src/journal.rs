@@ -38,7 +38,7 @@ pub struct Entry {
     /// Who.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub who: Option<String>,
-    /// Whether files of labels said so, whose names are who it was.
+    /// Whether files of labels said so, whose names are who it was, or items that were added.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub file: bool,
     /// What was done.
@@ -287,14 +287,14 @@ impl Journal {
         })
     }
 
-    /// Writes labels of `files`, as [`append`](Self::append) does those that somebody gives.
-    pub fn append_file(&mut self, files: &str, items: Vec<Change>) -> Result<&Entry> {
+    /// Writes what `files` say, as [`append`](Self::append) does what somebody does.
+    pub fn append_file(&mut self, files: &str, what: What, items: Vec<Change>) -> Result<&Entry> {
         self.write(Entry {
             sequence: self.sequence() + 1,
             time: crate::environment::now(),
             who: Some(files.to_owned()),
             file: true,
-            what: What::Label,
+            what,
             items,
         })
     }
@@ -345,9 +345,12 @@ impl Journal {
         standing(&self.entries)
     }
 
-    /// The last entry that [stands](Self::standing), of `who` if given.
+    /// The last entry that [stands](Self::standing), of `who` if given. That a class came with items which were added is
+    /// none that anybody takes back: it goes with them.
     pub fn last(&self, who: Option<&str>) -> Option<&Entry> {
-        let own = |entry: &&Entry| who.is_none() || entry.who.as_deref() == who;
+        let is_taken = |entry: &Entry| entry.file && matches!(entry.what, What::AddClass(_));
+        let is_of = |entry: &Entry| who.is_none() || entry.who.as_deref() == who;
+        let own = |entry: &&Entry| is_of(entry) && !is_taken(entry);
         self.standing().rev().find(own)
     }
 }

@@ -46,7 +46,7 @@ pub use self::plane::{Plane, plane};
 pub use self::prepared::Prepared;
 pub use self::queue::{BATCH, Compared, Kind, Queued, queue};
 pub use self::shown::{Class, Current, Item, Shown, Sorted};
-pub use self::since::{note, remark_newer, since};
+pub use self::since::{Since, note, remark_newer, since};
 use self::spreading::Spreading;
 pub use self::why::{Share, Source, Why};
 use crate::journal::{self, Change, Entry, Journal, Place, What};

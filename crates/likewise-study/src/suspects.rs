@@ -109,7 +109,8 @@ pub fn find(run: &RunFolder, seed: u64, at: &Environment) -> Result<(Found, Vec<
     run.record()?.check_single_labels("suspects")?;
     estimate(run, at)?.check(at.max_memory)?;
     let (_, embeddings) = run_graph::read(run)?;
-    let (items, since) = live::since(run.root(), run.items()?, at.monitor)?;
+    let now = live::since(run.root(), run.items()?, at.monitor)?;
+    let (items, since) = (now.items, now.given);
     let known = labels::of(&items)?;
     let place = run.file("items.parquet").display().to_string();
     if known.n_known() == 0 {

@@ -277,9 +277,12 @@ fn who_goes_on_with_triplets_keeps_the_labels_of_the_run() {
         "fit iris.csv --labels own.csv --recipe oasis -q --triplets a.csv -o run --overwrite",
     );
     fs::remove_file(scene.path("own.csv")).unwrap();
-    let said = scene.bad("fit --continue run --triplets b.csv", 0);
-    assert!(!said.contains("learned anew"), "{said}");
-    assert_eq!(label().1, "x");
+    // However often.
+    for _ in 0..2 {
+        let said = scene.bad("fit --continue run --triplets b.csv", 0);
+        assert!(!said.contains("learned anew"), "{said}");
+        assert_eq!(label().1, "x");
+    }
 }
 
 #[test]

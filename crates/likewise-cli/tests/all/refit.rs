@@ -243,9 +243,9 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
     let label = |id: &str| {
         let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
         let silent = likewise::Monitor::silent();
-        let (items, given) = likewise_study::live::since(&run, items, &silent).unwrap();
-        assert_eq!(given, 0);
-        let item = items.into_iter().find(|item| item.id == id).unwrap();
+        let now = likewise_study::live::since(&run, items, &silent).unwrap();
+        assert_eq!((now.given, now.changed), (0, 0));
+        let item = now.items.into_iter().find(|item| item.id == id).unwrap();
         item.label.unwrap()
     };
     let labels = || ["d6", "d12", "d18"].map(label);
@@ -298,6 +298,9 @@ fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_we
     let said = String::from_utf8(output.stderr).unwrap();
     let new = "\"owl\" (2 items; since change 2 on its page \"kite\" has this name instead)";
     assert!(output.status.success() && said.contains(new), "{said}");
+    let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", "new.csv"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("the run stays as it is"), "{said}");
     let metrics = scene.json("fit run --add-labels new.csv -q");
     assert!(
         !metrics.to_string().contains("\"asked_for\":true"),
@@ -310,7 +313,7 @@ fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_we
     };
     assert!(!search(&scene).contains("on its page since"));
     let given = Change {
-        id: "d24".into(),
+        id: "d36".into(),
         old: None,
         new: Some("owl".into()),
         hidden: false,
@@ -319,6 +322,18 @@ fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_we
     journal.append(None, What::Label, vec![given]).unwrap();
     drop(journal);
     assert!(search(&scene).contains("on its page since"));
+    // Another name alone is learned, too.
+    let mut journal = Journal::open(&run).unwrap().0;
+    journal.append(None, What::Undo(4), vec![]).unwrap();
+    let (from, into) = ("owl".to_owned(), "kite".to_owned());
+    journal
+        .append(None, What::MergeClass { from, into }, vec![])
+        .unwrap();
+    drop(journal);
+    let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", "one.csv"]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("classes have other names"), "{said}");
+    assert!(!search(&scene).contains("on its page since"));
     // An interrupted fit of other labels is not gone on with, and nothing is noted for it.
     fs::create_dir_all(run.join("unfinished")).unwrap();
     fs::create_dir_all(run.join("checkpoints")).unwrap();

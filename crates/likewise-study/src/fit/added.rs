@@ -27,18 +27,20 @@ impl Request {
         at: &Environment,
     ) -> Result<(String, Option<Joined>)> {
         let digest = source.digest()?;
-        if let Some(again) = self.goes_on_of(&digest) {
-            self.check_same_data(&digest, again, at)?;
-            // Nothing is added to them, and they are what it learned by.
-            let none: [&Path; 0] = [];
-            labels::join(collection, self.own_items(), &none, &Monitor::silent())?;
-            return Ok((again.data.clone(), None));
-        }
         if self.add_labels.is_empty() {
-            if let Some(again) = self.again.as_ref().filter(|again| again.data.contains(';')) {
+            let Some(again) = &self.again else {
+                return Ok((digest, None));
+            };
+            if data_alone(&again.data) == data_alone(&digest) || again.data.contains(';') {
                 // Those that were added to it are in no file that is read again.
                 self.check_same_data(&digest, again, at)?;
             }
+            if self.keeps_labels_of(&digest).is_none() || digest == again.data {
+                return Ok((digest, None));
+            }
+            let none: [&Path; 0] = [];
+            labels::join(collection, self.own_items(), &none, &Monitor::silent())?;
+            let digest = format!("{digest}; labels {}", labels::digest(collection));
             return Ok((digest, None));
         }
         let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
@@ -114,12 +116,18 @@ impl Request {
         stays
     }
 
-    /// The run whose learning is gone on with, and whose labels stay what they are, where data of this digest are still its
-    /// own: then nothing is added to its labels.
-    pub(super) fn goes_on_of(&self, digest: &str) -> Option<&Again> {
+    /// The run whose labels stay what they are, since none are added, where data of this digest have its items.
+    fn keeps_labels_of(&self, digest: &str) -> Option<&Again> {
         let again = self.again.as_ref()?;
-        let is_same = again.has_items_of(digest, self.read.labels.is_some());
+        let is_same = data_alone(&again.data) == data_alone(digest);
         (self.add_labels.is_empty() && is_same).then_some(again)
+    }
+
+    /// The same, where the features are its own as well, so that its learning goes on.
+    pub(super) fn goes_on_of(&self, digest: &str) -> Option<&Again> {
+        let again = self.keeps_labels_of(digest)?;
+        let is_same = again.has_items_of(digest, self.read.labels.is_some());
+        is_same.then_some(again)
     }
 
     /// The journal of the page of the run that this one replaces, if it stays; begun where labels are added that it will
@@ -161,7 +169,7 @@ impl Request {
         if !self.goes_by_its_page() {
             // Of other data it has the names that these say.
             return Ok(self
-                .goes_on_of(digest)
+                .keeps_labels_of(digest)
                 .and_then(|again| again.journal.clone()));
         }
         let Some(page) = page else {

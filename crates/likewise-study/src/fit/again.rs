@@ -191,7 +191,7 @@ fn asked_then(protocol: &Protocol) -> Asked {
     }
 }
 
-/// The items with the labels that were given on the page of the run since it was fitted, and how many these are.
+/// The items with the labels that were given on the page of the run since it was fitted, and how many have others by these.
 fn with_those_of_its_page(
     run: &Path,
     items: Vec<ItemRow>,
@@ -199,7 +199,8 @@ fn with_those_of_its_page(
 ) -> Result<(LabeledItems, usize)> {
     // What is labeled while this fits would be missing from it.
     journal::check_free(run)?;
-    let (items, given) = live::since(run, items, monitor)?;
+    let now = live::since(run, items, monitor)?;
+    let given = now.given;
     if given > 0 {
         let labels = if given == 1 { "label" } else { "labels" };
         let are = if given == 1 { "is" } else { "are" };
@@ -207,6 +208,9 @@ fn with_those_of_its_page(
             "{given} {labels} of its journal {are} newer than its fit: counted"
         ));
     }
-    let journal = Place::after(&journal::entries(run)?);
-    Ok((LabeledItems { items, journal }, given))
+    if given == 0 && now.changed > 0 {
+        monitor.remark("classes have other names by its journal than in its fit: counted");
+    }
+    let (items, journal) = (now.items, Place::after(&journal::entries(run)?));
+    Ok((LabeledItems { items, journal }, now.changed))
 }

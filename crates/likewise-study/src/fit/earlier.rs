@@ -20,7 +20,7 @@ pub struct Again {
     pub(super) chooses: bool,
     /// Its items, with all labels that are known.
     pub(super) items: Vec<ItemRow>,
-    /// How many of these were given on its page since it was fitted.
+    /// How many of these are others than it was fitted with, by its page.
     pub(super) given: usize,
     /// The place in its journal that these follow.
     pub(super) journal: Option<Place>,
@@ -43,7 +43,7 @@ pub struct Again {
 impl Again {
     /// Whether data of this digest have the same items with the same features; `of_file` where a file of labels is in it.
     pub(super) fn has_items_of(&self, digest: &str, of_file: bool) -> bool {
-        digest == self.data || self.items_sha256 == without_labels(digest, of_file)
+        self.items_sha256 == without_labels(digest, of_file)
     }
 
     /// Fails where items would be lost by a run in its place.

@@ -187,6 +187,11 @@ impl Labeled {
             .collect()
     }
 
+    /// Whether an item has this label, be it hidden.
+    pub(super) fn has_items(&self, name: &str) -> bool {
+        (0..self.labels.len()).any(|row| self.name(row) == Some(name))
+    }
+
     /// Whether labels of two classes are there.
     pub(super) fn has_two_classes(&self) -> bool {
         let mut known = self.labels.iter().filter_map(|label| label.class());

@@ -155,7 +155,7 @@ fn note_added(journal: &mut Journal, classes: &mut Classes, names: &[String]) {
     for name in new {
         classes.number_or_new(name);
         // Where it cannot be written no label can be, of which the next one tells.
-        let _ = journal.append(None, What::AddClass(name.clone()), vec![]);
+        let _ = journal.append_file("likewise add", What::AddClass(name.clone()), vec![]);
     }
 }
 
@@ -319,6 +319,13 @@ mod tests {
         let older = live(&fitted, &graph, 0, folder.path());
         let all = [&[is("Aa", 3, 0)], &all[1..]].concat();
         assert_eq!(places(&older), all);
+        // Nobody did it who could take it back.
+        drop(older);
+        let mut now = live(&more, &graph, 1, folder.path());
+        now.undo(None).unwrap();
+        now.undo(None).unwrap();
+        assert_eq!(now.undo(None).unwrap().map(|done| done.sequence), None);
+        assert_eq!(places(&now), [is("Aa", 3, 1), is("a", 0, 1), is("b", 1, 1)]);
     }
 
     #[test]
@@ -355,7 +362,7 @@ mod tests {
         first.rename_class("b".into(), "new".into(), ann()).unwrap();
         let mut journal = first.end();
         journal
-            .append_file("more.csv", give(5, None, "b").1)
+            .append_file("more.csv", What::Label, give(5, None, "b").1)
             .unwrap();
         drop(journal);
         let mut now = start();
@@ -364,6 +371,11 @@ mod tests {
         assert_eq!(places(&now), all);
         let said = now.undo(ann()).unwrap_err().to_string();
         assert!(said.contains("would be one class, \"b\""), "{said}");
+        assert_eq!(places(&now), all);
+        // What it says helps.
+        now.rename_class("b".into(), "other".into(), None).unwrap();
+        now.rename_class("new".into(), "b".into(), None).unwrap();
+        let all = [is("a", 0, 2), is("b", 1, 1), is("other", 2, 0)];
         assert_eq!(places(&now), all);
     }
 

@@ -11,38 +11,69 @@ use crate::journal::{self, Change, Entry, Journal, Place, What};
 use crate::run_folder::{OUTSIDE, RunFolder};
 use crate::{Result, plain};
 
-/// The items of a run with the labels that were given to it live since it was fitted, and how many items
-/// have another label by these. The run may be served meanwhile.
+/// The items of a run with the labels that were given to it live since it was fitted.
+#[derive(Debug, Clone)]
+pub struct Since {
+    /// The items.
+    pub items: Vec<ItemRow>,
+    /// To how many a label was given, or taken away.
+    pub given: usize,
+    /// How many have another label than in the run, be it by another name of their class.
+    pub changed: usize,
+}
+
+/// The items of a run as they are labeled by now. The run may be served meanwhile.
 ///
 /// Labels of items that the run has not are left out, and counted in a warning.
 ///
 /// Fails where its journal is damaged.
-pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<(Vec<ItemRow>, usize)> {
+pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<Since> {
     let entries = journal::entries(run)?;
     if entries.is_empty() {
-        return Ok((items, 0));
+        let (given, changed) = (0, 0);
+        return Ok(Since {
+            items,
+            given,
+            changed,
+        });
     }
     let items = Items::new(items);
     warn_of_strangers(&entries, &items.by_id, monitor);
     let own = Labeled::of(items.rows())?;
     let labeled = own.replayed(&entries, &items.by_id)?;
     // Who gives a class another name gives no label.
-    let by_class = journal::standing(&entries).filter(|entry| entry.what != What::Label);
+    let learned = RunFolder::read_by(run, RunFolder::record).ok();
+    let learned = learned.and_then(|record| record.journal);
+    let known = Place::of(learned.as_ref(), &entries).len();
+    let by_class = journal::standing(&entries)
+        .filter(|entry| entry.sequence > known as u64 && entry.what != What::Label);
     let turned = own.after(by_class, &items.by_id);
-    let given = (0..items.rows().len()).filter(|&row| labeled.name(row) != turned.name(row));
-    Ok((labeled.rows(items.rows()), given.count()))
+    let differ = |of: &Labeled| {
+        let rows = 0..items.rows().len();
+        rows.filter(|&row| labeled.name(row) != of.name(row))
+            .count()
+    };
+    Ok(Since {
+        given: differ(&turned),
+        changed: differ(&own),
+        items: labeled.rows(items.rows()),
+    })
 }
 
 /// Remarks that there are newer labels or names of classes than a run knows, for whoever shows what the run knows.
 pub fn remark_newer(run: &Path, monitor: &Monitor) {
-    let record = RunFolder::read_by(run, RunFolder::record);
-    // Where one of them cannot be read, there is nothing to say here.
-    let (Ok(record), Ok(entries)) = (record, journal::entries(run)) else {
-        return;
+    let newer = || {
+        let record = RunFolder::read_by(run, RunFolder::record)?;
+        let entries = journal::entries(run)?;
+        let known = Place::of(record.journal.as_ref(), &entries).len();
+        if known == entries.len() {
+            return Ok(0);
+        }
+        let items = RunFolder::read_by(run, RunFolder::items)?;
+        Ok::<usize, crate::Error>(since(run, items, &Monitor::silent())?.changed)
     };
-    let known = Place::of(record.journal.as_ref(), &entries).len();
-    let later = journal::standing(&entries).filter(|entry| entry.sequence > known as u64);
-    if { later }.any(|entry| !matches!(entry.what, What::AddClass(_))) {
+    // Where one of them cannot be read, there is nothing to say here.
+    if newer().is_ok_and(|changed| changed > 0) {
         monitor.remark(format!(
             "{}: labels were given or classes renamed on its page since it was fitted, which does not count here before it \
              is fitted again",
@@ -85,7 +116,7 @@ pub fn note(
     let count = changes.len();
     if count > 0 {
         remark_new_classes(&changes, &was, journal.entries(), monitor);
-        journal.append_file(files, changes)?;
+        journal.append_file(files, What::Label, changes)?;
     }
     Ok(count)
 }
@@ -164,8 +195,8 @@ mod tests {
     }
 
     fn labels(run: &Path, fitted: &[&str]) -> Vec<Option<String>> {
-        let (rows, _) = since(run, items(fitted), &Monitor::silent()).unwrap();
-        rows.into_iter().map(|row| row.label).collect()
+        let now = since(run, items(fitted), &Monitor::silent()).unwrap();
+        now.items.into_iter().map(|row| row.label).collect()
     }
 
     fn words(labels: &[&str]) -> Vec<Option<String>> {

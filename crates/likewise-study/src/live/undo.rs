@@ -38,7 +38,7 @@ impl Live {
             .count();
         let (class_kept, heir) = match &last.what {
             What::AddClass(name) => (Some(name), None),
-            What::RenameClass { from, .. } => (None, labeled.class(from)),
+            What::RenameClass { from, to } => (Some(to), labeled.class(from)),
             _ => (None, None),
         };
         let class_kept = class_kept
@@ -80,20 +80,27 @@ impl Live {
         let shown = self.shown.get();
         let now = shown.labeled();
         if let What::RenameClass { from, to } = &entry.what
-            && then.class(to).is_some()
+            && then.has_items(to)
         {
             return Err(usage(format!(
                 "items were labeled \"{to}\" since, and would stay so beside \"{from}\"; rename \"{to}\" to \"{from}\" \
                  instead, and they go with it"
             )));
         }
-        if let What::RenameClass { from, .. } | What::MergeClass { from, .. } = &entry.what
-            && now.class(from).is_some()
-        {
-            return Err(usage(format!(
-                "the class \"{from}\" that is there by now and what comes back would be one class, \"{from}\"; rename the \
-                 first of them before"
-            )));
+        match &entry.what {
+            What::RenameClass { from, to } if now.class(from).is_some() => {
+                return Err(usage(format!(
+                    "\"{to}\" and the class \"{from}\" that is there by now would be one class, \"{from}\"; rename \"{from}\", \
+                     and then \"{to}\" to \"{from}\""
+                )));
+            }
+            What::MergeClass { from, .. } if now.has_items(from) => {
+                return Err(usage(format!(
+                    "what comes back and the items that are labeled \"{from}\" by now would be one class, \"{from}\"; give \
+                     these another label first"
+                )));
+            }
+            _ => {}
         }
         if let Some([a, b, one]) = now.made_one(then) {
             return Err(usage(format!(

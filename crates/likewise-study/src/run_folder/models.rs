@@ -185,7 +185,8 @@ impl Models {
         if self.is_half_made(number) {
             // It stands where this one goes.
             Lock::is_free(&folder)?;
-            self.drop_begun(number);
+            remove(&folder)?;
+            self.done(number)?;
         }
         if folder.exists() {
             return Ok(number);
