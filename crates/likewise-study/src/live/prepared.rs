@@ -155,7 +155,7 @@ fn note_added(journal: &mut Journal, classes: &mut Classes, names: &[String]) {
     for name in new {
         classes.number_or_new(name);
         // Where it cannot be written no label can be, of which the next one tells.
-        let _ = journal.append_file("likewise add", What::AddClass(name.clone()), vec![]);
+        let _ = journal.append_file("added items", What::AddClass(name.clone()), vec![]);
     }
 }
 
