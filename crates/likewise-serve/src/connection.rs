@@ -61,6 +61,7 @@ pub fn serve(
         options.max_memory,
         options.method.unwrap_or_default(),
     );
+    RunFolder::settle(&options.run, monitor)?;
     let open = Arc::new(Open::current(&options.run, &means)?);
     if let (Some(method), None) = (options.method, open.one_view()) {
         let rule = "has no effect: a run across views takes no labels";

@@ -175,16 +175,13 @@ fn make(
         app.refits.decide();
         monitor.check().map_err(told)?;
         if models.current()? != top {
-            let problem = Problem::conflict(
-                "another command changed the run while this fitted, and the new model would displace that",
-            );
-            return Err(problem.hint("look at the run as it is now, and fit it again"));
+            return Err(displaces("fitted"));
         }
         models.done(number)?;
         Ok(next)
     });
     match next {
-        Ok(next) => next.put(app, &models, cause),
+        Ok(next) => next.put(app, &models, top, cause),
         Err(problem) => {
             // What was begun is of no use to another try, whose labels are others.
             models.drop_begun(number);
@@ -192,6 +189,14 @@ fn make(
             Err(problem)
         }
     }
+}
+
+/// What another command made while something `worked` would be gone.
+pub(crate) fn displaces(worked: &str) -> Problem {
+    let problem = Problem::conflict(format!(
+        "another command changed the run while this {worked}, and the model would displace that"
+    ));
+    problem.hint("look at the run as it is now, and try again")
 }
 
 fn told(e: likewise::Error) -> Problem {
@@ -227,9 +232,9 @@ impl Next {
         Ok(Self { open, prepared })
     }
 
-    /// Puts it, a model that is kept, to the top, and lets it answer. For who holds `changing`.
-    pub(crate) fn put(self, app: &App, models: &Models, cause: Cause) -> Answered<()> {
-        models.restore(self.open.number)?;
+    /// Puts it, a model that is kept, in the place of the one of number `top`, and lets it answer. For who holds `changing`.
+    pub(crate) fn put(self, app: &App, models: &Models, top: u32, cause: Cause) -> Answered<()> {
+        models.restore(self.open.number, top)?;
         self.answer(app, cause)
     }
 

@@ -157,11 +157,12 @@ impl Job {
     pub fn run(
         &mut self,
         collection: &Collection,
-        work: Work,
+        mut work: Work,
         at: &Environment,
     ) -> Result<CrossStudy> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
+            named_by: None,
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(collection)?, &origin)?;
@@ -189,11 +190,12 @@ impl Job {
         &mut self,
         study: &CrossStudy,
         collection: &Collection,
-        work: Work,
+        mut work: Work,
         at: &Environment,
     ) -> Result<()> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
+            named_by: None,
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(collection)?, &origin)?;
@@ -244,6 +246,7 @@ impl Job {
                 seed: self.protocol.seed,
                 data: self.data.clone(),
                 data_sha256: self.digest.clone(),
+                named_by: None,
                 items: collection.len(),
                 added: 0,
                 journal: None,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use likewise::Similarity;
 use serde::Serialize;
 
-use crate::Result;
 use crate::data::Data;
 use crate::environment::Environment;
 use crate::estimate::Estimate;
 use crate::query::{embedded, estimate_of_embedding};
 use crate::run_folder::{RunFolder, check_apart, ending_of};
+use crate::{Result, live};
 
 /// Embeddings that are asked for.
 #[derive(Debug, Clone, Default)]
@@ -54,6 +54,9 @@ impl Request {
             at.monitor.warn(said);
         }
         let tells = form == Some("parquet");
+        if tells {
+            live::remark_newer(&self.run, at.monitor);
+        }
         let embedded = RunFolder::read_by(&self.run, |run| {
             let embedded = embedded(run, &source, at)?;
             if tells {

@@ -201,7 +201,7 @@ impl Journal {
             Ok(()) | Err(TryLockError::Error(_)) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(failed(format!(
-                    "{}: another process takes labels for this run; use that one, or end it",
+                    "{}: another process takes labels for this run, or fits it; use that one, wait for it, or end it",
                     run.display()
                 )));
             }
@@ -246,6 +246,14 @@ impl Journal {
             failed: Arc::default(),
         };
         Ok((journal, torn))
+    }
+
+    /// Removes it where nothing was ever written into it.
+    pub(crate) fn drop_empty(self) {
+        if self.entries.is_empty() {
+            // Where it stays, it says nothing.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 
     /// For whoever wants to know whether it can still be written.
@@ -399,9 +407,14 @@ fn last_entry(tail: &[u8], number: u64) -> Option<Entry> {
     (entry.sequence == number).then_some(entry)
 }
 
-/// Whether an entry may begin like this.
+/// Whether an entry may begin like this. Where the power failed, nothing but zeros may stand where its text did not arrive.
 fn is_begun(tail: &[u8]) -> bool {
     let begin = b"{\"sequence\":";
+    let written = tail
+        .iter()
+        .rposition(|&byte| byte != 0)
+        .map_or(0, |last| last + 1);
+    let tail = &tail[..written];
     tail.starts_with(begin) || begin.starts_with(tail)
 }
 
@@ -466,16 +479,20 @@ pub fn check_free(run: &Path) -> Result<()> {
 }
 
 /// Puts the journal of a run aside, since its data are others now; the name that it has from then on, if
-/// there was one.
+/// there was one. `held` is the journal, for who has it open.
 ///
 /// Fails where another process has it open, and where it cannot be moved.
-pub fn put_aside(run: &Path) -> Result<Option<PathBuf>> {
+pub fn put_aside(run: &Path, held: Option<Journal>) -> Result<Option<PathBuf>> {
     let path = run.join(NAME);
     if !path.exists() {
         return Ok(None);
     }
-    let (journal, _) = Journal::open(run)?;
+    let journal = match held {
+        Some(journal) => journal,
+        None => Journal::open(run)?.0,
+    };
     if journal.entries.is_empty() {
+        journal.drop_empty();
         return Ok(None);
     }
     let free = |number: &u32| !run.join(format!("{NAME}.{number}")).exists();
@@ -582,10 +599,17 @@ mod tests {
             .iter()
             .rposition(|&byte| byte == b'\n')
             .unwrap();
-        for cut in last + 1..whole.len() - 1 {
-            std::fs::write(&path, &whole[..cut]).unwrap();
+        // Where the power failed, zeros may stand for what did not arrive.
+        let cuts = (last + 1..whole.len() - 1).map(|cut| (cut, 0));
+        for (cut, zeros) in cuts.chain([(last + 1, 50), (last + 30, 4000)]) {
+            let text = [&whole[..cut], &vec![0; zeros]].concat();
+            std::fs::write(&path, text).unwrap();
             let (mut journal, torn) = Journal::open(run.path()).unwrap();
-            assert_eq!((torn, journal.sequence()), (cut - last - 1, 2), "{cut}");
+            assert_eq!(
+                (torn, journal.sequence()),
+                (cut + zeros - last - 1, 2),
+                "{cut}"
+            );
             journal
                 .append(None, What::Label, change("c", Some("dog")))
                 .unwrap();
@@ -675,16 +699,16 @@ mod tests {
     #[test]
     fn a_journal_that_is_put_aside_is_not_found_again() {
         let run = tempfile::tempdir().unwrap();
-        assert_eq!(put_aside(run.path()).unwrap(), None);
+        assert_eq!(put_aside(run.path(), None).unwrap(), None);
         let journal = filled(run.path());
-        assert!(check_free(run.path()).is_err() && put_aside(run.path()).is_err());
+        assert!(check_free(run.path()).is_err() && put_aside(run.path(), None).is_err());
         drop(journal);
         let text = std::fs::read(run.path().join(NAME)).unwrap();
-        let aside = put_aside(run.path()).unwrap().unwrap();
+        let aside = put_aside(run.path(), None).unwrap().unwrap();
         assert_eq!(std::fs::read(aside).unwrap(), text);
         drop(filled(run.path()));
         assert!(
-            put_aside(run.path())
+            put_aside(run.path(), None)
                 .unwrap()
                 .unwrap()
                 .ends_with("labels.jsonl.2")

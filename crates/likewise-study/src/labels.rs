@@ -1,6 +1,6 @@
 //! New labels beside old ones.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use likewise::{Collection, Label, Labels, Monitor};
@@ -10,8 +10,10 @@ use crate::Result;
 use crate::run_folder::{OUTSIDE, rows_of};
 
 /// What joining did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Joined {
+    /// Ids of the items to which the files give a label, whatever it was before.
+    pub given: HashSet<String>,
     /// Items that had no label and have one now.
     pub new: usize,
     /// Items that have another label than before.
@@ -50,6 +52,7 @@ pub fn join(
                 Label::Outside => OUTSIDE.to_owned(),
                 Label::Unknown => continue,
             };
+            joined.given.insert(row.id.clone());
             match &row.label {
                 None => joined.new += 1,
                 Some(old) if *old != name => joined.changed += 1,
@@ -120,6 +123,7 @@ mod tests {
         let silent = Monitor::silent();
         let joined = join(&mut collection, Some(&[run, gone]), &[&file], &silent).unwrap();
         let wanted = Joined {
+            given: ["a", "b", "c"].map(str::to_owned).into(),
             new: 1,
             changed: 1,
             missing: 1,

@@ -31,7 +31,7 @@ use ndarray::{Array2, ArrayView2, Axis};
 pub use self::across::{AcrossFolder, open_across, save_across};
 pub(crate) use self::amend::Amendment;
 use self::exchange::{COMPLETE, UNFINISHED, move_up};
-pub use self::exchange::{begun, data_alone, has_begun};
+pub use self::exchange::{are_of_others, begun, data_alone, has_begun};
 use self::gallery::Gallery;
 pub use self::index::{IndexCard, build_index, suitable, write_index};
 pub use self::index_folder::IndexFolder;
@@ -41,7 +41,7 @@ pub use self::models::{Kept, Models};
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
-pub use self::record::{Config, Origin, Record, SEVERAL_LABELS};
+pub use self::record::{Config, Origin, Record, SEVERAL_LABELS, named_by};
 pub use self::save::save;
 pub use self::searched::Searched;
 pub use self::work::{Rights, Work};
@@ -52,6 +52,13 @@ use crate::{Result, failed};
 
 /// How the files of a run call items that are known to be none of the classes.
 pub(crate) use likewise::eval::by_class::OUTSIDE;
+
+fn warn_of_aside(aside: &Path, monitor: &Monitor) {
+    monitor.warn(format!(
+        "labels that were given to the run of other data that stood here are in {} now",
+        aside.display()
+    ));
+}
 
 /// Ids and labels of the items of some data.
 pub fn rows_of(collection: &Collection) -> Vec<ItemRow> {
@@ -157,8 +164,26 @@ impl RunFolder {
         Self::open(path)?;
         let lock = Lock::take(path)?;
         links::check_none(path)?;
-        move_up(path)?;
+        move_up(path, None)?;
         Ok((Self::open(path)?, lock))
+    }
+
+    /// Moves up what a killed process has left of a complete run, unless another one works there; says where labels are
+    /// then that were given to a run of other data.
+    ///
+    /// Fails where the folder cannot be written.
+    pub fn settle(path: &Path, monitor: &Monitor) -> Result<()> {
+        if !path.join(COMPLETE).exists() {
+            return Ok(());
+        }
+        let Ok(_lock) = Lock::take(path) else {
+            return Ok(());
+        };
+        links::check_none(path)?;
+        if let Some(aside) = move_up(path, None)? {
+            warn_of_aside(&aside, monitor);
+        }
+        Ok(())
     }
 
     /// The folder itself.

@@ -7,7 +7,7 @@ use std::process::Output;
 
 use likewise::{Monitor, select};
 use likewise_io::arrays::from_safetensors;
-use likewise_study::journal::{Journal, What};
+use likewise_study::journal::{Change, Journal, What};
 use likewise_study::run_folder::RunFolder;
 use ndarray::{Array2, Axis};
 use serde_json::Value;
@@ -261,8 +261,22 @@ fn who_goes_on_with_triplets_keeps_the_labels_of_the_run() {
     let place = || RunFolder::open(&run).unwrap().record().unwrap().journal;
     let known = place();
     assert!(known.is_some() && before != "other");
+    // What was given since the fit is said to be left out, and measures nothing.
+    let mut journal = Journal::open(&run).unwrap().0;
+    let change = Change {
+        id: "7".into(),
+        old: None,
+        new: Some("other".into()),
+        hidden: false,
+    };
+    journal.append(None, What::Label, vec![change]).unwrap();
+    drop(journal);
     let said = scene.bad("fit --continue run --triplets b.csv", 0);
     assert!(!said.contains("learned anew"), "{said}");
+    assert!(
+        said.contains("labels were given or classes renamed on its page"),
+        "{said}"
+    );
     assert_eq!(label(), (id, "other".to_owned()));
     assert_eq!(place(), known);
     let metrics = fs::read_to_string(run.join("metrics.json")).unwrap();
@@ -283,6 +297,40 @@ fn who_goes_on_with_triplets_keeps_the_labels_of_the_run() {
         assert!(!said.contains("learned anew"), "{said}");
         assert_eq!(label().1, "x");
     }
+}
+
+#[test]
+fn who_goes_on_with_triplets_of_other_data_does_not_put_labels_of_the_page_aside() {
+    let scene = Scene::new();
+    let rows = scene.thirty();
+    scene.triplets("a.csv", &rows, 0..90);
+    scene.triplets("b.csv", &rows, 90..150);
+    scene.good("fit iris.csv --recipe oasis -q --triplets a.csv -o run");
+    let run = scene.path("run");
+    scene.text("more.csv", "id,label\n0,other\n");
+    let known = || likewise_study::journal::entries(&run).unwrap().len();
+    let triplets = fs::read(scene.path("a.csv")).unwrap();
+    scene.text("a.csv", "anchor,positive,negative\n");
+    // What it has learned from is no file of triplets by now: no label is noted of a fit that is none.
+    scene.bad("fit run --add-labels more.csv -q", 1);
+    assert_eq!(known(), 0);
+    fs::write(scene.path("a.csv"), triplets).unwrap();
+    let mut journal = Journal::open(&run).unwrap().0;
+    journal
+        .append(None, What::AddClass("owl".to_owned()), vec![])
+        .unwrap();
+    drop(journal);
+    let table = fs::read_to_string(scene.path("iris.csv")).unwrap();
+    scene.text("iris.csv", &table.replacen("5.1", "5.15", 1));
+    let said = scene.bad("fit --continue run --triplets b.csv", 2);
+    assert!(
+        said.contains("have changed since the run was made"),
+        "{said}"
+    );
+    assert_eq!(known(), 1);
+    scene.good("fit --continue run --triplets b.csv -q --overwrite");
+    assert_eq!(known(), 0);
+    assert!(run.join("labels.jsonl.1").exists());
 }
 
 #[test]

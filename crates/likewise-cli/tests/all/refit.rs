@@ -237,7 +237,7 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
     assert!(
-        said.contains("2 new labels stand in the journal of its page as of \"fix.csv\""),
+        said.contains("2 labels stand in the journal of its page as of \"fix.csv\""),
         "{said}"
     );
     let label = |id: &str| {
@@ -274,6 +274,130 @@ fn labels_of_a_file_win_over_older_ones_of_the_page_from_then_on() {
 }
 
 #[test]
+fn what_a_file_says_again_is_noted_also_where_the_run_stays_as_it_is() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    scene.good("fit x.csv --recipe rca --split folds -q -o run");
+    let run = scene.path("run");
+    let lines = format!("id,label\nd6,{}\n", class(&x, 6));
+    scene.text("ann.csv", &lines);
+    scene.text("bob.csv", &lines);
+    let add = |file: &str| {
+        let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", file]);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{said}");
+        said
+    };
+    add("ann.csv");
+    for (file, entries, noted) in [
+        ("bob.csv", 2, true),
+        ("bob.csv", 2, false),
+        ("ann.csv", 3, true),
+    ] {
+        let said = add(file);
+        assert!(said.contains("the run stays as it is"), "{said}");
+        assert_eq!(said.contains("1 label stands"), noted, "{said}");
+        assert_eq!(
+            likewise_study::journal::entries(&run).unwrap().len(),
+            entries
+        );
+    }
+}
+
+#[test]
+fn the_same_file_read_in_another_way_is_of_other_items() {
+    let scene = Scene::new();
+    let row = |i: usize| {
+        let third = if i == 4 {
+            String::new()
+        } else {
+            format!("{}", i % 7)
+        };
+        format!(
+            "{},{},{third},{},{}\n",
+            i % 2,
+            i % 5,
+            100 + i,
+            ["a", "b"][i % 2]
+        )
+    };
+    let rows: String = (0..60).map(row).collect();
+    scene.text("x.csv", &format!("p,q,r,serial,label\n{rows}"));
+    let fit = "fit x.csv --drop serial --recipe rca --split folds -q -o run --missing";
+    scene.good(&format!("{fit} median"));
+    let run = scene.path("run");
+    let given = || likewise_study::journal::entries(&run).unwrap().len();
+    let change = Change {
+        id: "20".into(),
+        old: None,
+        new: Some("a".into()),
+        hidden: false,
+    };
+    let mut journal = Journal::open(&run).unwrap().0;
+    journal.append(None, What::Label, vec![change]).unwrap();
+    drop(journal);
+    // The row of number 20 is the same one.
+    scene.good(&format!("{fit} median --seed 3 --overwrite"));
+    assert_eq!(given(), 1);
+    // While somebody labels, nothing is put aside, and nothing lost that was begun.
+    let held = Journal::open(&run).unwrap().0;
+    let said = scene.bad(&format!("{fit} drop --overwrite"), 1);
+    assert!(said.contains("another process takes labels"), "{said}");
+    drop(held);
+    let line = format!("{fit} drop --overwrite").replace(" -q", "");
+    let line: Vec<&str> = line.split(' ').collect();
+    let output = program::likewise(scene.at(), &line);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        output.status.success() && said.contains("labels.jsonl.1"),
+        "{said}"
+    );
+    assert_eq!(given(), 0);
+    assert!(run.join("labels.jsonl.1").exists());
+    // Nor are items that go by a column those that went by their rows.
+    let named = "fit x.csv --recipe rca --split folds -q -o other --missing median --overwrite";
+    scene.good(&format!("{named} --drop serial"));
+    let record = || {
+        RunFolder::open(&scene.path("other"))
+            .unwrap()
+            .record()
+            .unwrap()
+    };
+    assert_eq!(record().named_by.as_deref(), Some("rows 60"));
+    scene.good(&format!("{named} --id-column serial"));
+    assert_eq!(record().named_by.as_deref(), Some("column serial"));
+}
+
+#[test]
+fn labels_of_the_page_of_another_run_do_not_win_over_those_that_are_added() {
+    let scene = Scene::new();
+    let x = few(&scene);
+    for out in ["run", "other"] {
+        scene.good(&format!("fit x.csv --recipe rca --split folds -q -o {out}"));
+    }
+    let add = "fit run -q --add-labels more.csv -o other --overwrite";
+    scene.text("more.csv", &format!("id,label\nd6,{}\n", class(&x, 6)));
+    let change = Change {
+        id: "d12".into(),
+        old: None,
+        new: Some("7".into()),
+        hidden: false,
+    };
+    let mut journal = Journal::open(&scene.path("other")).unwrap().0;
+    journal.append(None, What::Label, vec![change]).unwrap();
+    drop(journal);
+    let before = files(&scene.path("other"));
+    let said = scene.bad(add, 2);
+    assert!(
+        said.contains("would win over those that are added"),
+        "{said}"
+    );
+    assert!(before == files(&scene.path("other")));
+    fs::remove_file(scene.path("other/labels.jsonl")).unwrap();
+    scene.good(add);
+}
+
+#[test]
 fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_were_asked_of_nobody()
 {
     let scene = Scene::new();
@@ -296,7 +420,8 @@ fn labels_that_are_added_to_a_run_that_nobody_served_stand_in_its_journal_and_we
     drop(journal);
     let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", "new.csv"]);
     let said = String::from_utf8(output.stderr).unwrap();
-    let new = "\"owl\" (2 items; since change 2 on its page \"kite\" has this name instead)";
+    let new =
+        "\"owl\" (2 items; the class of this name was renamed or merged by change 2 on its page)";
     assert!(output.status.success() && said.contains(new), "{said}");
     let output = program::likewise(scene.at(), &["fit", "run", "--add-labels", "new.csv"]);
     let said = String::from_utf8(output.stderr).unwrap();
@@ -395,6 +520,9 @@ fn a_recipe_that_was_chosen_is_kept() {
             "{labels}: {}",
             results["tried"]
         );
+        // The same labels chose it, whoever did so.
+        let said = results["verdict"].to_string();
+        assert!(said.contains("The same labels chose the recipe"), "{said}");
     }
 }
 

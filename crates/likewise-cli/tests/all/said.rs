@@ -106,6 +106,7 @@ fn cut(scene: &Scene) {
     let record = json(scene, "whole/run.json");
     let origin = serde_json::json!({
         "data_sha256": record["data_sha256"],
+        "named_by": record["named_by"],
         "read_as": record["read_as"],
     });
     scene.text("run/unfinished/origin.json", &origin.to_string());

@@ -66,7 +66,7 @@ export function notices() {
   });
   when('model', (what) => {
     if (what.why !== 'restore' || !what.who || what.who === who()) return;
-    toast(`${what.who} brought model ${what.model} back. Labels stay as they are.`);
+    toast(`${what.who} brought model ${what.model} back. Labels that were given stay as they are.`);
   });
   when('labels', (what) => {
     if (what.what !== 'label') return;

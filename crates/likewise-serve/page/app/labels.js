@@ -53,7 +53,7 @@ export function give(ids, label) {
   send();
 }
 
-/** Takes back the last label: one that was not sent, or the last of this person on the server. */
+/** Takes back the last label: one that was not sent, or the last on the server: of this person, or of all where no name is given. */
 export async function undo() {
   // What is on its way arrives first, so that it is this that is taken back.
   if (waiting.length === 1) await flight?.catch(() => {});

@@ -58,7 +58,7 @@ export function report() {
     try {
       const now = await ask(`models/${number}/restore`, { body: { who: who() } });
       list(now);
-      toast(`Model ${number} answers again. Labels stay as they are. ${now.unseen_labels ? unseenWords(now.unseen_labels) : ''}`);
+      toast(`Model ${number} answers again. Labels that were given stay as they are. ${now.unseen_labels ? unseenWords(now.unseen_labels) : ''}`);
     } catch (error) {
       toast(`${error.message} ${error.hint ?? ''}`, { bad: true });
     }

@@ -216,7 +216,10 @@ pub(crate) async fn restore(
                 who,
             };
             let next = Next::read(app, &models.folder(number), number, &app.quiet())?;
-            next.put(app, &models, cause)?;
+            if models.current()? != open.number {
+                return Err(refit::displaces("opened"));
+            }
+            next.put(app, &models, open.number, cause)?;
         }
         all(app)
     };

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::http::{Events, get, post};
 use likewise_serve::Options;
+use likewise_study::journal::{Change, Journal, What};
 use likewise_study::live::Method;
 
 use crate::scene::{ITEMS, Server, device, journal, run, served, truth};
@@ -170,11 +171,18 @@ fn wrong_labels_are_refused_and_leave_no_entry() {
     );
     let many: Vec<String> = (0..10_001).map(|i| format!("d{i}")).collect();
     wrong(json!({"ids": many, "label": "3"}), 400, "at most 10000");
-    // The label that is there already is no change.
-    let own = item(server.at, "d0")["label"].clone();
-    assert_eq!(label(server.at, "d0", &own)["sequence"], 0);
-    assert_eq!(label(server.at, "d1", &Value::Null)["changed"], 0);
     assert!(lines(run.path()).is_empty());
+    // None is there already, and is no change; a label of the data is given when somebody gives it, once.
+    assert_eq!(label(server.at, "d1", &Value::Null)["sequence"], 0);
+    let own = item(server.at, "d0")["label"].clone();
+    for _ in 0..2 {
+        let given = label(server.at, "d0", &own);
+        assert_eq!(
+            (&given["sequence"], &given["changed"]),
+            (&json!(1), &json!(0))
+        );
+    }
+    assert_eq!(lines(run.path()).len(), 1);
 }
 
 #[test]
@@ -488,6 +496,49 @@ fn a_class_that_is_in_use_stays_when_its_adding_is_taken_back_and_that_is_said()
     undo("bob");
     undo("ann");
     assert!(has("3") && !has("three"));
+}
+
+#[test]
+fn an_undo_that_is_refused_names_a_way_that_works() {
+    let run = crate::scene::run();
+    {
+        // A file brought a class of the name that another one had, whose new name somebody else has used.
+        let (mut journal, _) = Journal::open(run.path()).unwrap();
+        let (from, to) = ("3".to_owned(), "three".to_owned());
+        let ann = Some("ann".to_owned());
+        journal
+            .append(ann, What::RenameClass { from, to }, vec![])
+            .unwrap();
+        let change = |id: &str, new: &str| Change {
+            id: id.into(),
+            old: None,
+            new: Some(new.into()),
+            hidden: false,
+        };
+        let bob = Some("bob".to_owned());
+        journal
+            .append(bob, What::Label, vec![change("d13", "three")])
+            .unwrap();
+        let of_file = vec![change("d17", "3")];
+        journal
+            .append_file("new.csv", What::Label, of_file)
+            .unwrap();
+    }
+    let server = Server::of(run.path());
+    let at = server.at;
+    let rename = |from: &str, to: &str| {
+        let body = json!({"rename": {"from": from, "to": to}, "who": "eve"});
+        post(at, "/classes", &body).good();
+    };
+    let said = post(at, "/undo", &json!({"who": "ann"})).bad(400);
+    assert!(
+        said.contains("rename \"3\", and then \"three\" to \"3\""),
+        "{said}"
+    );
+    rename("3", "new three");
+    rename("three", "3");
+    assert_eq!(item(at, "d13")["label"], "3");
+    assert_eq!(item(at, "d17")["label"], "new three");
 }
 
 #[test]

@@ -626,7 +626,10 @@ fn a_run_that_another_program_changes_is_opened_anew() {
     let models = likewise_study::run_folder::Models::of(run.path());
     assert_eq!(models.keep().unwrap(), 1);
     std::fs::rename(new.path().join("run"), models.folder(2)).unwrap();
-    models.restore(2).unwrap();
+    // Nor does it displace what another command has put there meanwhile.
+    let said = models.restore(2, 7).unwrap_err().to_string();
+    assert!(said.contains("another command changed the run"), "{said}");
+    models.restore(2, 1).unwrap();
     let told = json!({"model": 2, "why": "changed", "who": null});
     assert_eq!(events.next("model"), told);
     assert_eq!(get(server.at, "/items/d8").good()["label"], json!(null));

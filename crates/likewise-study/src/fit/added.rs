@@ -13,7 +13,7 @@ use crate::advise::ADVISED;
 use crate::environment::Environment;
 use crate::journal::{self, Journal, Place};
 use crate::labels::{self, Joined};
-use crate::run_folder::{Work, data_alone, rows_of};
+use crate::run_folder::{RunFolder, Work, data_alone, rows_of};
 use crate::source::Source;
 use crate::{Result, failed, live, usage};
 
@@ -31,8 +31,10 @@ impl Request {
             let Some(again) = &self.again else {
                 return Ok((digest, None));
             };
-            if data_alone(&again.data) == data_alone(&digest) || again.data.contains(';') {
-                // Those that were added to it are in no file that is read again.
+            let has_page = !live::entries(&again.run)?.is_empty();
+            let is_same = data_alone(&again.data) == data_alone(&digest);
+            if is_same || has_page || again.data.contains(';') {
+                // Those that were added to it, or given on its page, are in no file that is read again.
                 self.check_same_data(&digest, again, at)?;
             }
             if self.keeps_labels_of(&digest).is_none() || digest == again.data {
@@ -43,10 +45,10 @@ impl Request {
             let digest = format!("{digest}; labels {}", labels::digest(collection));
             return Ok((digest, None));
         }
-        let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
         if let Some(again) = &self.again {
             self.check_same_data(&digest, again, at)?;
         }
+        let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
         if joined.missing > 0 {
             at.monitor.warn(format!(
                 "{} items of the run are not in its data and are left out; adding them to the run brings \
@@ -99,7 +101,7 @@ impl Request {
     }
 
     /// Whether the run that would be replaced by one of the same data and labels stays as it is, which is said.
-    pub(super) fn stays(&self, joined: Option<Joined>, work: &Work, at: &Environment) -> bool {
+    pub(super) fn stays(&self, joined: Option<&Joined>, work: &Work, at: &Environment) -> bool {
         let (Some(joined), Some(again)) = (joined, &self.again) else {
             return false;
         };
@@ -135,9 +137,13 @@ impl Request {
     ///
     /// Fails while the run is served, and where labels were given since this began.
     pub(super) fn page(&self, digest: &str) -> Result<Option<Journal>> {
-        let Some(again) = self.again.as_ref().filter(|_| self.rights.renew) else {
+        let Some(again) = &self.again else {
             return Ok(None);
         };
+        if !self.rights.renew {
+            self.check_no_page_of_others(digest)?;
+            return Ok(None);
+        }
         // With other data it goes aside.
         let stays = data_alone(&again.data) == data_alone(digest);
         let is_wanted = self.goes_by_its_page() || again.run.join(journal::NAME).exists();
@@ -154,24 +160,60 @@ impl Request {
         Ok(Some(journal))
     }
 
+    /// Fails where labels that were given to another run of the same data, in whose place this one goes, would win over
+    /// those that are added.
+    fn check_no_page_of_others(&self, digest: &str) -> Result<()> {
+        let Some(out) = self.out.as_deref().filter(|_| self.goes_by_its_page()) else {
+            return Ok(());
+        };
+        let Ok(record) = RunFolder::read_by(out, RunFolder::record) else {
+            return Ok(());
+        };
+        let is_same = data_alone(&record.data_sha256) == data_alone(digest);
+        if is_same && !journal::entries(out)?.is_empty() {
+            return Err(usage(format!(
+                "{}: labels that were given on the page of this run would win over those that are added; name another folder",
+                out.display()
+            )));
+        }
+        Ok(())
+    }
+
+    /// Notes labels that somebody else gave already, where the run stays as it is.
+    pub(super) fn note_again(
+        &self,
+        joined: &Joined,
+        collection: &Collection,
+        digest: &str,
+        at: &Environment,
+    ) -> Result<()> {
+        let has_page = |again: &Again| again.run.join(journal::NAME).exists();
+        if self.again.as_ref().is_some_and(has_page) {
+            let mut page = self.page(digest)?;
+            self.noted(page.as_mut(), collection, Some(joined), digest, at)?;
+        }
+        Ok(())
+    }
+
     /// The place in the journal of its page that the labels of the run follow. Labels that are added stand there before
     /// they are fitted, so that they win over older ones, whichever model of the run answers.
     pub(super) fn noted(
         &self,
         page: Option<&mut Journal>,
         collection: &Collection,
+        joined: Option<&Joined>,
         digest: &str,
         at: &Environment,
     ) -> Result<Option<Place>> {
         let Some(again) = &self.again else {
             return Ok(None);
         };
-        if !self.goes_by_its_page() {
+        let Some(joined) = joined else {
             // Of other data it has the names that these say.
             return Ok(self
                 .keeps_labels_of(digest)
                 .and_then(|again| again.journal.clone()));
-        }
+        };
         let Some(page) = page else {
             return Ok(again.journal.clone());
         };
@@ -182,10 +224,20 @@ impl Request {
         let who = names.collect::<Vec<_>>().join(", ");
         let hides = again.config.protocol.labels_per_class.is_some();
         let items = rows_of(collection);
-        let count = live::note(page, &again.items, &items, hides, &who, at.monitor)?;
+        let added = live::Added {
+            files: &who,
+            given: &joined.given,
+            hides,
+        };
+        let count = live::note(page, &again.items, &items, added, at.monitor)?;
         if count > 0 {
+            let labels = if count == 1 {
+                "1 label stands".to_owned()
+            } else {
+                format!("{count} labels stand")
+            };
             at.monitor.remark(format!(
-                "{count} new labels stand in the journal of its page as of \"{who}\", and win over older ones"
+                "{labels} in the journal of its page as of \"{who}\", and win over older ones"
             ));
         }
         Ok(Place::after(page.entries()))

@@ -6,7 +6,7 @@ use likewise::Monitor;
 use likewise_io::items::ItemRow;
 
 use super::asked::Asked;
-use super::earlier::{Again, without_labels};
+use super::earlier::{Again, Chosen, without_labels};
 use super::request::Request;
 use super::which::Which;
 use crate::inputs::Inputs;
@@ -88,7 +88,8 @@ impl Request {
             // Whatever labels it has, it goes on with.
             (None, More::Triplets(_)) => {
                 journal::check_free(run)?;
-                let journal = record.journal;
+                live::remark_newer(run, monitor);
+                let journal = record.journal.clone();
                 (
                     LabeledItems {
                         items: own,
@@ -100,11 +101,13 @@ impl Request {
         };
         let on_its_page =
             |entry: &journal::Entry| entry.what == journal::What::Label && !entry.file;
-        let entries = journal::entries(run)?;
+        let mut entries = live::entries(run)?;
+        if matches!(more, More::Triplets(_)) {
+            let newer = Place::of(record.journal.as_ref(), &entries).len();
+            entries.truncate(newer);
+        }
         let asked_for = inputs.asked_for || journal::standing(&entries).any(on_its_page);
-        let compared = !RunFolder::read_by(run, RunFolder::metrics)?
-            .tried
-            .is_empty();
+        let then = RunFolder::read_by(run, RunFolder::metrics)?;
         Ok(Self {
             data: inputs.data,
             read,
@@ -128,7 +131,7 @@ impl Request {
             again: Some(Again {
                 run: run.to_owned(),
                 config,
-                chooses: inputs.chooses && !compared,
+                chosen: Chosen::of(&then, inputs.chooses),
                 items: labeled.items,
                 given,
                 journal: labeled.journal,
@@ -211,6 +214,6 @@ fn with_those_of_its_page(
     if given == 0 && now.changed > 0 {
         monitor.remark("classes have other names by its journal than in its fit: counted");
     }
-    let (items, journal) = (now.items, Place::after(&journal::entries(run)?));
+    let (items, journal) = (now.items, Place::after(&live::entries(run)?));
     Ok((LabeledItems { items, journal }, now.changed))
 }

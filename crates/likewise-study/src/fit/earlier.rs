@@ -7,6 +7,7 @@ use likewise_nn::Model;
 
 use crate::journal::Place;
 use crate::run_folder::Config;
+use crate::study::Results;
 use crate::{Result, failed};
 
 /// A run that is made again: what was chosen when it was made, and what is known by now.
@@ -15,9 +16,8 @@ pub struct Again {
     /// Its folder.
     pub(super) run: PathBuf,
     pub(super) config: Config,
-    /// Whether its labels choose the recipe again: one that merely stood where nothing could be compared. One that was
-    /// chosen is kept from then on: the record of the next run, in which nothing is compared, says that its labels choose none.
-    pub(super) chooses: bool,
+    /// Whether labels choose its recipe.
+    pub(super) chosen: Chosen,
     /// Its items, with all labels that are known.
     pub(super) items: Vec<ItemRow>,
     /// How many of these are others than it was fitted with, by its page.
@@ -38,6 +38,32 @@ pub struct Again {
     pub(super) learned: usize,
     /// Items that were added to it since.
     pub(super) added: usize,
+}
+
+/// Whether labels choose the recipe of a run that is made again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Chosen {
+    /// It was named.
+    Named,
+    /// They did, then or before: it is kept from then on, and the record of the next run, in which nothing is compared, says
+    /// that its labels choose none.
+    Before,
+    /// They do now: one stood that nothing could be compared with.
+    Now,
+}
+
+impl Chosen {
+    /// By the results of the run, and whether its record says that its labels choose.
+    pub(super) fn of(then: &Results, chooses: bool) -> Self {
+        let by_labels = then.answers.sure.is_some_and(|sure| sure.chosen_once);
+        if by_labels || !then.tried.is_empty() {
+            Self::Before
+        } else if chooses {
+            Self::Now
+        } else {
+            Self::Named
+        }
+    }
 }
 
 impl Again {

@@ -20,7 +20,8 @@ use crate::journal::Place;
 use crate::recipe::Recipe;
 use crate::report::{self, About, Map, Thumbnails};
 use crate::run_folder::{
-    Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
+    Config, IndexCard, Origin, Record, RunFolder, Work, named_by, peak_memory, save, suitable,
+    write_index,
 };
 use crate::source::{Encoded, Trained};
 use crate::study::{Plan, Protocol, Results, Study, Tried};
@@ -58,6 +59,8 @@ pub struct Job {
     pub before: Option<(Model, usize)>,
     /// The recipes that this one was chosen from, if it was.
     pub tried: Vec<Tried>,
+    /// Whether labels chose it for the run that this one makes again.
+    pub was_chosen: bool,
     /// Images for a network that is trained, where they come from a folder.
     pub trained: Option<Trained>,
     /// Weights that it starts from.
@@ -94,6 +97,7 @@ impl Job {
             tuples: None,
             before: None,
             tried: vec![],
+            was_chosen: false,
             trained: None,
             pretrained: None,
             map: Map::default(),
@@ -110,13 +114,14 @@ impl Job {
         &mut self,
         collection: &'a Collection,
         view: &View,
-        work: Work,
+        mut work: Work,
         thumbnails: Option<Thumbnails<'a>>,
         second: Option<&Results>,
         at: &Environment,
     ) -> Result<(Study, IndexCard)> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
+            named_by: Some(self.named_by(collection)),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
@@ -159,17 +164,24 @@ impl Job {
         study: &Study,
         collection: &Collection,
         view: &View,
-        work: Work,
+        mut work: Work,
         at: &Environment,
     ) -> Result<IndexCard> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
+            named_by: Some(self.named_by(collection)),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
         let card = self.write(study, collection, view, &work, None, None, at)?;
         work.finish(at.monitor)?;
         Ok(card)
+    }
+
+    fn named_by(&self, collection: &Collection) -> String {
+        let inputs = self.inputs.as_ref();
+        let column = inputs.and_then(|inputs| inputs.read.table.id_column.as_deref());
+        named_by(column, collection.ids())
     }
 
     fn origin(&self) -> card::Origin<'_> {
@@ -245,6 +257,7 @@ impl Job {
                 seed: self.protocol.seed,
                 data: self.data.clone(),
                 data_sha256: self.digest.clone(),
+                named_by: Some(self.named_by(collection)),
                 items: collection.len(),
                 added: 0,
                 journal: self.journal.clone(),
@@ -289,7 +302,7 @@ impl Job {
                 .as_ref()
                 .map(|(model, learned)| (model, *learned)),
             recipe: &self.recipe,
-            chosen: !self.tried.is_empty(),
+            chosen: self.was_chosen || !self.tried.is_empty(),
             asked_for: self.inputs.as_ref().is_some_and(|inputs| inputs.asked_for),
             protocol: &self.protocol,
             images: self.trained.as_ref().map(|images| images as _),

@@ -14,7 +14,7 @@ use likewise_nn::net::Weights;
 use super::asked::Asked;
 use super::choose::{choose, fewer_neighbors, limit_neighbors};
 use super::cost::{estimate, with_choice};
-use super::earlier::Again;
+use super::earlier::{Again, Chosen};
 use super::job::Job;
 use super::which::Which;
 use crate::data::Data;
@@ -170,7 +170,8 @@ impl Request {
             pretrained,
         } = self.load(&source, &recipe, at)?;
         let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
-        if self.stays(joined, &work, at) {
+        if self.stays(joined.as_ref(), &work, at) {
+            self.note_again(&joined.unwrap_or_default(), &collection, &digest, at)?;
             let results = RunFolder::read_by(out, RunFolder::metrics)?;
             return Ok(Outcome::Found(Box::new(results)));
         }
@@ -194,9 +195,9 @@ impl Request {
         estimate(&shape, &recipe, &self.asked, labeled).check(at.max_memory)?;
         let before = self.before(ids.as_deref(), &collection, &digest, at)?;
         work.check_data(&digest)?;
-        let journal = self.noted(page.as_mut(), &collection, &digest, at)?;
         let (tuples, of_tuples) =
             read_tuples(self.tuples.as_ref(), ids.as_deref(), &collection, at)?;
+        let journal = self.noted(page.as_mut(), &collection, joined.as_ref(), &digest, at)?;
         let mut job = Job {
             recipe,
             protocol,
@@ -211,6 +212,7 @@ impl Request {
             tuples,
             before,
             tried,
+            was_chosen: (self.again.as_ref()).is_some_and(|again| again.chosen == Chosen::Before),
             trained,
             pretrained,
             map: self.map.unwrap_or_default(),
@@ -309,7 +311,7 @@ impl Request {
     /// Whether the labels choose the recipe now.
     fn chooses(&self) -> Result<bool> {
         match &self.again {
-            Some(again) => Ok(again.chooses),
+            Some(again) => Ok(again.chosen == Chosen::Now),
             None => self.which().chooses(),
         }
     }

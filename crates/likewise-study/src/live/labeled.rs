@@ -209,7 +209,8 @@ impl Labeled {
                 && !(1..entry.sequence).contains(&sequence)
             {
                 return Err(likewise::Error::data(format!(
-                    "entry {} of the journal takes back an entry {sequence} that is not there",
+                    "entry {} of the journal (labels.jsonl) takes back an entry {sequence} that is not there: take the file from a \
+                     copy, or move it away to begin without these labels",
                     entry.sequence
                 )));
             }

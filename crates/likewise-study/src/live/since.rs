@@ -1,6 +1,6 @@
 //! The labels of a journal, and those that a run was fitted with since.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use likewise::Monitor;
@@ -8,7 +8,7 @@ use likewise_io::items::ItemRow;
 
 use super::{Items, Labeled, warn_of_strangers};
 use crate::journal::{self, Change, Entry, Journal, Place, What};
-use crate::run_folder::{OUTSIDE, RunFolder};
+use crate::run_folder::{self, OUTSIDE, RunFolder};
 use crate::{Result, plain};
 
 /// The items of a run with the labels that were given to it live since it was fitted.
@@ -22,13 +22,24 @@ pub struct Since {
     pub changed: usize,
 }
 
+/// The entries of the [journal](journal::entries) of a run: none where a run of other data has just taken the place of theirs,
+/// and they were not put aside yet.
+///
+/// Fails where it is damaged before its last line.
+pub fn entries(run: &Path) -> Result<Vec<Entry>> {
+    if run_folder::are_of_others(run) {
+        return Ok(vec![]);
+    }
+    journal::entries(run)
+}
+
 /// The items of a run as they are labeled by now. The run may be served meanwhile.
 ///
 /// Labels of items that the run has not are left out, and counted in a warning.
 ///
 /// Fails where its journal is damaged.
 pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<Since> {
-    let entries = journal::entries(run)?;
+    let entries = entries(run)?;
     if entries.is_empty() {
         let (given, changed) = (0, 0);
         return Ok(Since {
@@ -64,7 +75,7 @@ pub fn since(run: &Path, items: Vec<ItemRow>, monitor: &Monitor) -> Result<Since
 pub fn remark_newer(run: &Path, monitor: &Monitor) {
     let newer = || {
         let record = RunFolder::read_by(run, RunFolder::record)?;
-        let entries = journal::entries(run)?;
+        let entries = entries(run)?;
         let known = Place::of(record.journal.as_ref(), &entries).len();
         if known == entries.len() {
             return Ok(0);
@@ -82,9 +93,21 @@ pub fn remark_newer(run: &Path, monitor: &Monitor) {
     }
 }
 
+/// Labels of files that a fit adds to those of its run.
+#[derive(Debug, Clone, Copy)]
+pub struct Added<'a> {
+    /// Names of the files.
+    pub files: &'a str,
+    /// Ids of the items to which they give a label.
+    pub given: &'a HashSet<String>,
+    /// Whether the fit hides labels.
+    pub hides: bool,
+}
+
 /// Writes into the journal of a run what the labels of `items` say now and those `before` did not, and how many these
 /// are: whoever adds labels to a fit means them, in whatever model, and over older ones; they can be taken back like all
-/// others. Where the fit `hides` labels, only those of items whose label is in sight already: others it may hide as well.
+/// others. What somebody else said already, the files say as well: it stays when that is taken back. Where the fit hides
+/// labels, only those of items whose label is in sight already: others it may hide as well.
 /// Classes that come with them are remarked, since a name that was given away, or is misspelled, is one as well.
 ///
 /// Fails where the journal cannot be written.
@@ -92,11 +115,16 @@ pub fn note(
     journal: &mut Journal,
     before: &[ItemRow],
     items: &[ItemRow],
-    hides: bool,
-    files: &str,
+    added: Added,
     monitor: &Monitor,
 ) -> Result<usize> {
+    let Added {
+        files,
+        given,
+        hides,
+    } = added;
     let was = Labeled::of(before)?;
+    let by_others = given_by_others(journal, files);
     let places: HashMap<&str, usize> = before.iter().map(|item| &*item.id).zip(0..).collect();
     let change = |item: &ItemRow| {
         let new = item.label.as_deref()?;
@@ -108,17 +136,29 @@ pub fn note(
                 hidden: false,
             });
         };
-        let is_new = was.name(place) != Some(new);
+        let is_new = was.name(place) != Some(new)
+            || given.contains(&item.id) && by_others.contains(&*item.id);
         let is_meant = !hides || was.given(place).is_some();
         (is_new && is_meant).then(|| was.change(place, item, Some(new)))
     };
     let changes: Vec<Change> = items.iter().filter_map(change).collect();
     let count = changes.len();
+    drop(by_others);
     if count > 0 {
         remark_new_classes(&changes, &was, journal.entries(), monitor);
         journal.append_file(files, What::Label, changes)?;
     }
     Ok(count)
+}
+
+/// Items whose label is there by what somebody else than these files said, or by a change of classes.
+fn given_by_others<'a>(journal: &'a Journal, files: &str) -> HashSet<&'a str> {
+    let mut by: HashMap<&str, &Entry> = HashMap::new();
+    for entry in journal.standing() {
+        by.extend(entry.items.iter().map(|change| (&*change.id, entry)));
+    }
+    by.retain(|_, entry| entry.who.as_deref() != Some(files) || entry.what != What::Label);
+    by.into_keys().collect()
 }
 
 /// Most new classes that are named.
@@ -127,7 +167,14 @@ const NAMED: usize = 10;
 fn remark_new_classes(changes: &[Change], was: &Labeled, entries: &[Entry], monitor: &Monitor) {
     let mut new: BTreeMap<&str, usize> = BTreeMap::new();
     let names = changes.iter().filter_map(|change| change.new.as_deref());
-    for name in names.filter(|&name| name != OUTSIDE && was.class(name).is_none()) {
+    let added: HashSet<&str> = journal::standing(entries)
+        .filter_map(|entry| match &entry.what {
+            What::AddClass(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    let is_new = |name: &&str| was.class(name).is_none() && !added.contains(name);
+    for name in names.filter(|name| *name != OUTSIDE && is_new(name)) {
         *new.entry(name).or_default() += 1;
     }
     if new.is_empty() {
@@ -142,19 +189,14 @@ fn remark_new_classes(changes: &[Change], was: &Labeled, entries: &[Entry], moni
         };
         let was_called = journal::standing(entries)
             .rev()
-            .find_map(|entry| match &entry.what {
-                What::RenameClass { from, to } if from == name => {
-                    Some((to, "has this name instead", entry.sequence))
-                }
-                What::MergeClass { from, into } if from == name => {
-                    Some((into, "has its items", entry.sequence))
-                }
-                _ => None,
+            .find(|entry| match &entry.what {
+                What::RenameClass { from, .. } | What::MergeClass { from, .. } => from == name,
+                _ => false,
             });
-        let since = was_called.map(|(now, how, sequence)| {
+        let since = was_called.map(|entry| {
+            let sequence = entry.sequence;
             format!(
-                "; since change {sequence} on its page \"{}\" {how}",
-                plain::name(now)
+                "; the class of this name was renamed or merged by change {sequence} on its page"
             )
         });
         format!(
@@ -230,15 +272,13 @@ mod tests {
         let note = |before: &[ItemRow]| {
             let (mut journal, _) = Journal::open(run).unwrap();
             let silent = Monitor::silent();
-            super::note(
-                &mut journal,
-                before,
-                &items(&fitted),
-                false,
-                "new.csv",
-                &silent,
-            )
-            .unwrap()
+            let given = ["0", "2", "3"].map(str::to_owned).into();
+            let added = Added {
+                files: "new.csv",
+                given: &given,
+                hides: false,
+            };
+            super::note(&mut journal, before, &items(&fitted), added, &silent).unwrap()
         };
         assert_eq!(note(&before), 3);
         assert_eq!(labels(run, &fitted), words(&fitted));
@@ -259,6 +299,31 @@ mod tests {
     }
 
     #[test]
+    fn what_a_file_says_again_stays_when_it_is_taken_back_by_who_said_it_first() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path();
+        let (mut journal, _) = Journal::open(run).unwrap();
+        let ann = Some("ann".to_owned());
+        let both = ["0", "1"].map(|id| change(id, None, Some("cat"))).into();
+        journal.append(ann, What::Label, both).unwrap();
+        let now = items(&["cat", "cat", "cat"]);
+        let mut note = |files: &str| {
+            let given = ["0", "2"].map(str::to_owned).into();
+            let added = Added {
+                files,
+                given: &given,
+                hides: false,
+            };
+            note(&mut journal, &now, &now, added, &Monitor::silent()).unwrap()
+        };
+        // The third one has it from the data, which nobody takes back; what a file has said, it says once.
+        assert_eq!([note("bob.csv"), note("bob.csv")], [1, 0]);
+        journal.append(None, What::Undo(1), vec![]).unwrap();
+        drop(journal);
+        assert_eq!(labels(run, &["", "", "cat"]), words(&["cat", "", "cat"]));
+    }
+
+    #[test]
     fn what_a_fit_may_hide_is_not_noted() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(folder.path()).unwrap();
@@ -268,7 +333,13 @@ mod tests {
         }
         let now = items(&["b", "a", "a", "b"]);
         let silent = Monitor::silent();
-        let count = note(&mut journal, &before, &now, true, "x", &silent).unwrap();
+        let given = HashSet::new();
+        let added = Added {
+            files: "x",
+            given: &given,
+            hides: true,
+        };
+        let count = note(&mut journal, &before, &now, added, &silent).unwrap();
         assert_eq!(count, 1);
         assert_eq!(
             journal.entries()[0].items,

@@ -79,19 +79,17 @@ impl Live {
         }
         let shown = self.shown.get();
         let now = shown.labeled();
-        if let What::RenameClass { from, to } = &entry.what
-            && then.has_items(to)
-        {
-            return Err(usage(format!(
-                "items were labeled \"{to}\" since, and would stay so beside \"{from}\"; rename \"{to}\" to \"{from}\" \
-                 instead, and they go with it"
-            )));
-        }
         match &entry.what {
             What::RenameClass { from, to } if now.class(from).is_some() => {
                 return Err(usage(format!(
                     "\"{to}\" and the class \"{from}\" that is there by now would be one class, \"{from}\"; rename \"{from}\", \
                      and then \"{to}\" to \"{from}\""
+                )));
+            }
+            What::RenameClass { from, to } if then.has_items(to) => {
+                return Err(usage(format!(
+                    "items were labeled \"{to}\" since, and would stay so beside \"{from}\"; rename \"{to}\" to \"{from}\" \
+                     instead, and they go with it"
                 )));
             }
             What::MergeClass { from, .. } if now.has_items(from) => {

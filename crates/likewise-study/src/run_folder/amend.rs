@@ -71,7 +71,7 @@ impl Amendment {
         // From here on the folder holds the new run; who comes next moves up what is left.
         self.over = true;
         sync(&self.root);
-        move_up(&self.root).map(drop)
+        move_up(&self.root, None).map(drop)
     }
 }
 

@@ -4,9 +4,10 @@ use std::io::ErrorKind::NotFound;
 use std::path::{Path, PathBuf};
 
 use super::parts;
-use super::record::{CONFIG, Config, Known, Origin, RECORD, WORDS};
+use super::record::{CONFIG, Config, Known, Origin, RECORD, WORDS, have_same_items};
+use crate::journal::{self, Journal};
 use crate::study::{CHOICE, has_chosen};
-use crate::{Result, failed, journal};
+use crate::{Result, failed};
 
 pub(super) const UNFINISHED: &str = "unfinished";
 pub(super) const COMPLETE: &str = "complete";
@@ -36,8 +37,8 @@ pub fn begun(path: &Path) -> Option<(Config, Origin)> {
 /// other data must not become labels of these: they are put aside, and where they are then is given.
 ///
 /// Killed at any moment, it can be repeated: what is left below is of the new run, and what
-/// has gone is where it belongs.
-pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
+/// has gone is where it belongs. `held` is the journal of the older run, for who has it open.
+pub(super) fn move_up(root: &Path, held: Option<Journal>) -> Result<Option<PathBuf>> {
     let cannot = |e: std::io::Error| failed(format!("{}: {e}", root.display()));
     let complete = root.join(COMPLETE);
     let entries = match std::fs::read_dir(&complete) {
@@ -49,13 +50,10 @@ pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
     if entries.peek().is_some() && record_in(&complete).is_none() {
         return Ok(None);
     }
-    let of = [root, &complete].map(|folder| {
-        let digest = record_in(folder)?.data_sha256?;
-        Some(data_alone(&digest).to_owned())
-    });
-    let aside = match of {
-        [Some(old), Some(new)] if old != new => journal::put_aside(root)?,
-        _ => None,
+    let aside = if is_of_others(root, &complete) {
+        journal::put_aside(root, held)?
+    } else {
+        None
     };
     // The record says the same, and more. Before the run was complete, it told whose it was.
     if let Err(e) = std::fs::remove_file(complete.join(ORIGIN))
@@ -87,6 +85,23 @@ pub(super) fn move_up(root: &Path) -> Result<Option<PathBuf>> {
         let _ = std::fs::remove_dir(root.join(folder));
     }
     Ok(aside)
+}
+
+/// Whether the labels that stand beside a run are of one that it has just taken the place of, and of other items.
+pub fn are_of_others(root: &Path) -> bool {
+    let complete = root.join(COMPLETE);
+    complete.exists() && is_of_others(root, &complete)
+}
+
+/// Whether labels of the run in one folder would be of other items in that of the other.
+fn is_of_others(old: &Path, new: &Path) -> bool {
+    let (Some(old), Some(new)) = (record_in(old), record_in(new)) else {
+        return false;
+    };
+    let (Some(a), Some(b)) = (&old.data_sha256, &new.data_sha256) else {
+        return false;
+    };
+    !have_same_items((a, old.named_by.as_deref()), (b, new.named_by.as_deref()))
 }
 
 /// What the record in a folder says, if it is one.
@@ -163,17 +178,19 @@ mod tests {
         label(run);
         // More labels of the same data make no other data.
         record(&run.join(COMPLETE), "one; labels two");
-        assert_eq!(move_up(run).unwrap(), None);
+        assert_eq!(move_up(run, None).unwrap(), None);
         assert!(there() && !run.join(COMPLETE).exists());
         record(&run.join(COMPLETE), "two");
-        let aside = move_up(run).unwrap().unwrap();
-        assert!(aside.exists() && !there());
+        // A process that is killed here leaves them beside what they are not of.
+        assert!(are_of_others(run));
+        let aside = move_up(run, None).unwrap().unwrap();
+        assert!(aside.exists() && !there() && !are_of_others(run));
         assert!(
             fs::read_to_string(run.join(RECORD))
                 .unwrap()
                 .contains("two")
         );
-        assert_eq!(move_up(run).unwrap(), None);
+        assert_eq!(move_up(run, None).unwrap(), None);
     }
 
     #[test]
@@ -184,11 +201,11 @@ mod tests {
         let notes = run.join(COMPLETE).join("README.md");
         fs::create_dir(run.join(COMPLETE)).unwrap();
         fs::write(&notes, "what is to be done").unwrap();
-        assert_eq!(move_up(run).unwrap(), None);
+        assert_eq!(move_up(run, None).unwrap(), None);
         assert!(notes.exists() && !run.join("README.md").exists());
         fs::remove_file(notes).unwrap();
         // A killed process has left it empty.
-        assert_eq!(move_up(run).unwrap(), None);
+        assert_eq!(move_up(run, None).unwrap(), None);
         assert!(!run.join(COMPLETE).exists());
     }
 
@@ -200,7 +217,7 @@ mod tests {
         let moved = |text: &str| {
             fs::write(root.path().join("votes.parquet"), "old").unwrap();
             fs::write(complete.join(RECORD), text).unwrap();
-            move_up(root.path()).unwrap();
+            move_up(root.path(), None).unwrap();
             let kept = root.path().join("votes.parquet").exists();
             (!complete.exists(), kept)
         };

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use super::amend::Amendment;
-use super::exchange::{EVENTS, data_alone, remove, sync};
+use super::exchange::{EVENTS, remove, sync};
 use super::lock::Lock;
 use super::parts;
 use super::record::{Record, WORDS};
@@ -201,27 +201,31 @@ impl Models {
         Ok(number)
     }
 
-    /// Puts a model that is kept in the place of the run at the top, which is kept before. Whoever
+    /// Puts a model that is kept in the place of the run at the top, which has the number `top` and is kept before. Whoever
     /// reads the run finds one of them whole.
     ///
-    /// Fails where there is no such model, where it is of other data, where another process writes into the folder, and where a
-    /// fit was interrupted in it.
-    pub fn restore(&self, number: u32) -> Result<()> {
+    /// Fails where there is no such model, where it is of other data, where another run is at the top by now, where another
+    /// process writes into the folder, and where a fit was interrupted in it.
+    pub fn restore(&self, number: u32, top: u32) -> Result<()> {
         let folder = self.folder(number);
         if !RunFolder::is_run(&folder) {
             return Err(usage(format!("there is no model {number}")));
         }
         let kept = RunFolder::open_any(&folder)?;
         kept.check()?;
-        let data = |run: &RunFolder| Ok::<_, crate::Error>(run.record()?.data_sha256);
-        let (own, top) = (data(&kept)?, data(&RunFolder::open_any(&self.root)?)?);
-        if data_alone(&own) != data_alone(&top) {
+        let own = RunFolder::open_any(&self.root)?.record()?;
+        if !kept.record()?.has_same_items(&own) {
             return Err(usage(format!(
                 "model {number} is of other data than the run, whose labels would go astray; it is a run of its own: {}",
                 folder.display()
             )));
         }
-        self.keep()?;
+        if self.keep()? != top {
+            return Err(failed(format!(
+                "{}: another command changed the run meanwhile, which model {number} would displace",
+                self.root.display()
+            )));
+        }
         let amendment = Amendment::begin(&self.root)?;
         copy_run(&folder, &amendment.file(""))?;
         for empty in [EVENTS, WORDS] {

@@ -6,6 +6,7 @@ use likewise_io::Layout;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
+use super::exchange::data_alone;
 use super::parts::Parts;
 use crate::inputs::Inputs;
 use crate::journal::Place;
@@ -26,6 +27,16 @@ pub(super) const CODES: &str = "codes.npy";
 pub const SEVERAL_LABELS: &str = "; several labels, ";
 
 impl Record {
+    /// Whether labels by the ids of a run are of the same items in this one.
+    pub(super) fn has_same_items(&self, other: &Self) -> bool {
+        have_same_items(self.data_of(), other.data_of())
+    }
+
+    /// What tells its data.
+    pub(super) fn data_of(&self) -> DataOf<'_> {
+        (&self.data_sha256, self.named_by.as_deref())
+    }
+
     /// Fails where the items of the run may have several labels each, of which `what` knows nothing.
     pub fn check_single_labels(&self, what: &str) -> Result<()> {
         if !self.read_as.contains(SEVERAL_LABELS) {
@@ -72,6 +83,10 @@ pub struct Record {
     pub data: String,
     /// Their digest.
     pub data_sha256: String,
+    /// What the items go by: `column NAME` of a table, `rows N`, the numbers of so many rows, or `ids` of their own.
+    /// Absent in runs of older versions, and of those across views.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_by: Option<String>,
     /// Items of the run.
     pub items: usize,
     /// How many of them, the last ones, were added since it was fitted.
@@ -116,6 +131,9 @@ pub(super) struct Known {
     /// The digest of its data.
     #[serde(default)]
     pub(super) data_sha256: Option<String>,
+    /// What its items go by.
+    #[serde(default)]
+    pub(super) named_by: Option<String>,
     /// The files that are its parts.
     #[serde(default)]
     #[expect(
@@ -134,6 +152,29 @@ fn is_zero<T: PartialEq + Default>(n: &T) -> bool {
 pub struct Origin {
     /// Their digest.
     pub data_sha256: String,
+    /// What their items go by, as [`named_by`] says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub named_by: Option<String>,
     /// What was taken of them, and how.
     pub read_as: String,
+}
+
+/// What the items of data go by, where `column` is that of their ids if one was named: the same file, read in another
+/// way, may give an id to another item.
+pub fn named_by(column: Option<&str>, ids: &[String]) -> String {
+    let is_row = |(row, id): (usize, &String)| *id == row.to_string();
+    match column {
+        Some(column) => format!("column {column}"),
+        None if ids.iter().enumerate().all(is_row) => format!("rows {}", ids.len()),
+        None => "ids".to_owned(),
+    }
+}
+
+/// The digest of the data of a run, and what their items go by where that is known.
+pub(super) type DataOf<'a> = (&'a str, Option<&'a str>);
+
+/// Whether an id is of the same item in both.
+pub(super) fn have_same_items(a: DataOf, b: DataOf) -> bool {
+    let agree = a.1.is_none() || b.1.is_none() || a.1 == b.1;
+    data_alone(a.0) == data_alone(b.0) && agree
 }

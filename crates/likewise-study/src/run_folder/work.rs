@@ -16,16 +16,17 @@ use likewise_io::atomic;
 use serde::Serialize;
 
 use super::exchange::{
-    ASKED, CHECKPOINTS, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, data_alone, has_begun,
-    move_up, remove, sync,
+    ASKED, CHECKPOINTS, COMPLETE, EVENTS, ORIGIN, UNFINISHED, begun, has_begun, move_up, remove,
+    sync,
 };
 use super::links;
 use super::lock::{self, Lock};
 use super::parts::{self, Parts};
-use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS};
-use super::{RunFolder, words_of};
+use super::record::{CODES, CONFIG, Config, EMBEDDINGS, Origin, RECORD, WORDS, have_same_items};
+use super::{RunFolder, warn_of_aside, words_of};
+use crate::journal::Journal;
 use crate::study::CHOICE;
-use crate::{Result, failed, journal, no_json, usage};
+use crate::{Result, failed, no_json, usage};
 
 /// What may happen to what a folder holds already.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -49,6 +50,10 @@ pub struct Work {
     over: bool,
     /// A finished run that `resume` found in place of an unfinished one.
     finished: Option<RunFolder>,
+    /// The journal of a run of other data that this one will replace: nobody labels what goes aside.
+    page: Option<Journal>,
+    /// Where labels of other data are that were put aside when the folder was taken.
+    aside: Option<PathBuf>,
     /// Dropped last.
     lock: Option<Lock>,
 }
@@ -83,13 +88,15 @@ impl Work {
             earlier: Earlier::None,
             over: true,
             finished: None,
+            page: None,
+            aside: None,
             lock: Some(Lock::take(path)?),
         };
         // Another process may have finished its run since the first look.
         check(path)?;
         links::check_none(path)?;
         links::check_own(path)?;
-        move_up(path)?;
+        work.aside = move_up(path, None)?;
         check_free(path)?;
         // Half a file is nothing to go on from.
         sweep(&work.checkpoints());
@@ -137,10 +144,10 @@ impl Work {
         &self.root
     }
 
-    /// Whether the run that will be replaced, if there is one, is of other data than those of this digest.
-    fn replaces_other_data(&self, digest: &str) -> bool {
-        super::record(&self.root)
-            .is_ok_and(|old| data_alone(&old.data_sha256) != data_alone(digest))
+    /// Whether the run that will be replaced, if there is one, is of other data than these.
+    fn replaces_other_data(&self, origin: &Origin) -> bool {
+        let new = (&*origin.data_sha256, origin.named_by.as_deref());
+        super::record(&self.root).is_ok_and(|old| !have_same_items(old.data_of(), new))
     }
 
     /// Notes what is asked for, by a text that tells it from all else, while the settings are still to be chosen.
@@ -183,9 +190,10 @@ impl Work {
     /// Notes what the run will be of: its settings, and what tells its data from others. An
     /// interrupted fit that is not gone on with is dropped here, and no sooner.
     ///
-    /// Fails where the fit that is gone on with was of something else, and where labels of the data of a run
-    /// that it replaces could not be put aside in the end.
-    pub fn note(&self, config: &Config, origin: &Origin) -> Result<()> {
+    /// Labels of a run of other data that it replaces will be put aside, and nobody gives more of them from here on.
+    ///
+    /// Fails where the fit that is gone on with was of something else, and where such labels are just being given.
+    pub fn note(&mut self, config: &Config, origin: &Origin) -> Result<()> {
         let same = match begun(&self.root) {
             Some(begun) => begun == (config.clone(), origin.clone()),
             None => self.earlier == Earlier::Choice,
@@ -193,13 +201,13 @@ impl Work {
         if self.resumes() && !same {
             return Err(self.of_something_else());
         }
+        if self.replaces_other_data(origin) {
+            self.page = Some(Journal::open(&self.root)?.0);
+        }
         if !self.resumes() {
             remove(&self.root.join(UNFINISHED))?;
             self.drop_trainings()?;
             self.make_places()?;
-        }
-        if self.replaces_other_data(&origin.data_sha256) {
-            journal::check_free(&self.root)?;
         }
         self.write_json(ORIGIN, origin)?;
         self.write_json(CONFIG, config)?;
@@ -290,11 +298,9 @@ impl Work {
             ))
         })?;
         sync(&self.root);
-        if let Some(aside) = move_up(&self.root)? {
-            monitor.warn(format!(
-                "labels that were given to the run of other data that stood here are in {} now",
-                aside.display()
-            ));
+        let aside = move_up(&self.root, self.page.take())?;
+        for aside in aside.iter().chain(&self.aside) {
+            warn_of_aside(aside, monitor);
         }
         self.drop_older();
         // Whatever stays does no harm: the next fit removes it.
@@ -335,6 +341,9 @@ impl Work {
     /// Leaves the folder as it was found, but for checkpoints.
     fn tidy(&mut self) {
         self.over = true;
+        if let Some(page) = self.page.take() {
+            page.drop_empty();
+        }
         if !is_empty(&self.checkpoints()) {
             return;
         }
@@ -452,6 +461,61 @@ mod tests {
         let said = refused(Rights::default());
         assert!(said.contains("something else than a run"), "{said}");
         assert!(!path.join(lock::NAME).exists());
+    }
+
+    #[test]
+    fn nobody_begins_to_label_what_will_be_put_aside() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
+        let config = crate::recipe::Recipe::default();
+        let config = Config {
+            version: "1".into(),
+            view: "x".into(),
+            dimensions: 2,
+            table: None,
+            encoder: vec![],
+            recipe: config,
+            protocol: crate::study::Protocol::default(),
+        };
+        let record = "{\"version\": \"1\", \"arguments\": [], \"seed\": 0, \"data\": \"a\", \"data_sha256\": \"one\", \
+                      \"named_by\": \"rows 3\", \"items\": 3, \"seconds\": {}, \"threads\": 1, \"parts\": {}}";
+        std::fs::write(path.join(RECORD), record).unwrap();
+        let overwrite = Rights {
+            overwrite: true,
+            ..Rights::default()
+        };
+        let begun = |data: &str, named_by: &str| {
+            let mut work = Work::begin(path, overwrite).unwrap();
+            let origin = Origin {
+                data_sha256: data.into(),
+                named_by: Some(named_by.into()),
+                read_as: String::new(),
+            };
+            let noted = work.note(&config, &origin);
+            (work, noted)
+        };
+        let is_free = || Journal::open(path).is_ok();
+        for (data, named_by, free) in [
+            ("one; labels two", "rows 3", true),
+            ("one", "rows 2", false),
+            ("one", "column a", false),
+            ("two", "rows 3", false),
+        ] {
+            let (work, noted) = begun(data, named_by);
+            noted.unwrap();
+            assert_eq!(is_free(), free, "{data} {named_by}");
+            drop(work);
+            assert!(is_free());
+        }
+        // Who looks first drops nothing that was begun.
+        let (mut killed, _) = begun("three", "rows 3");
+        killed.over = true;
+        drop(killed);
+        assert!(has_begun(path));
+        let held = Journal::open(path).unwrap();
+        let (work, noted) = begun("two", "rows 3");
+        assert!(noted.is_err() && has_begun(path));
+        drop((work, held));
     }
 
     #[test]
