@@ -1,11 +1,13 @@
 //! What every reader is asked for.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::form::Form;
 use crate::layout::{Decimal, Layout, Missing};
+use crate::role::Role;
 use crate::{Error, Result};
 
 /// What to read of a file, and how much memory that may take.
@@ -89,6 +91,14 @@ impl TableOptions {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// The column that was asked for to give the items of these data their ids, in small letters. None where they have
+    /// their own: by a column whose name says so, by the numbers of their lines, or in a file that is no table.
+    pub fn asked_id_column(&self, data: &Path) -> Option<String> {
+        let name = self.id_column.as_ref()?.trim().to_lowercase();
+        let is_table = Form::parse(data).is_ok_and(Form::is_table);
+        (is_table && Role::of(&name) != Role::Id).then_some(name)
     }
 
     /// Whether a table of nothing but numbers is read as without these.

@@ -300,6 +300,7 @@ impl Across {
                 photos: None,
                 data: data.into(),
                 digest,
+                named_by: None,
                 read_as: data.into(),
                 table: None,
                 encoder: vec![],

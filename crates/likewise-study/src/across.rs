@@ -120,6 +120,8 @@ pub struct Job {
     pub data: String,
     /// Their digest.
     pub digest: String,
+    /// What their items go by, as it stands in the [`Record`]; none of arrays.
+    pub named_by: Option<String>,
     /// What was taken of them, and how.
     pub read_as: String,
     /// How the columns of the table became features, where the data were one.
@@ -162,7 +164,7 @@ impl Job {
     ) -> Result<CrossStudy> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
-            named_by: None,
+            named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(collection)?, &origin)?;
@@ -195,7 +197,7 @@ impl Job {
     ) -> Result<()> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
-            named_by: None,
+            named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(collection)?, &origin)?;
@@ -246,7 +248,7 @@ impl Job {
                 seed: self.protocol.seed,
                 data: self.data.clone(),
                 data_sha256: self.digest.clone(),
-                named_by: None,
+                named_by: self.named_by.clone(),
                 items: collection.len(),
                 added: 0,
                 journal: None,

@@ -41,7 +41,7 @@ pub use self::models::{Kept, Models};
 pub use self::output::{check_apart, check_ending, check_output, ending_of, is_part, is_same};
 pub use self::parts::Parts;
 use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
-pub use self::record::{Config, Origin, Record, SEVERAL_LABELS, named_by};
+pub use self::record::{Config, Origin, Record, SEVERAL_LABELS};
 pub use self::save::save;
 pub use self::searched::Searched;
 pub use self::work::{Rights, Work};

@@ -305,7 +305,7 @@ fn what_a_file_says_again_is_noted_also_where_the_run_stays_as_it_is() {
 }
 
 #[test]
-fn the_same_file_read_in_another_way_is_of_other_items() {
+fn an_id_is_of_the_same_item_or_labels_by_it_are_put_aside() {
     let scene = Scene::new();
     let row = |i: usize| {
         let third = if i == 4 {
@@ -313,20 +313,19 @@ fn the_same_file_read_in_another_way_is_of_other_items() {
         } else {
             format!("{}", i % 7)
         };
-        format!(
-            "{},{},{third},{},{}\n",
-            i % 2,
-            i % 5,
-            100 + i,
-            ["a", "b"][i % 2]
-        )
+        let label = ["a", "b"][i % 2];
+        format!("{},{},{third},{},{label}\n", i % 2, i % 5, 100 + i)
     };
     let rows: String = (0..60).map(row).collect();
     scene.text("x.csv", &format!("p,q,r,serial,label\n{rows}"));
-    let fit = "fit x.csv --drop serial --recipe rca --split folds -q -o run --missing";
-    scene.good(&format!("{fit} median"));
+    let fit = "fit x.csv --recipe rca --split folds -q -o run --overwrite";
+    scene.good(&format!("{fit} --drop serial --missing median"));
     let run = scene.path("run");
     let given = || likewise_study::journal::entries(&run).unwrap().len();
+    let ids = || -> Vec<String> {
+        let items = likewise_io::items::read(run.join("items.parquet")).unwrap();
+        items.into_iter().map(|item| item.id).collect()
+    };
     let change = Change {
         id: "20".into(),
         old: None,
@@ -336,35 +335,26 @@ fn the_same_file_read_in_another_way_is_of_other_items() {
     let mut journal = Journal::open(&run).unwrap().0;
     journal.append(None, What::Label, vec![change]).unwrap();
     drop(journal);
-    // The row of number 20 is the same one.
-    scene.good(&format!("{fit} median --seed 3 --overwrite"));
-    assert_eq!(given(), 1);
-    // While somebody labels, nothing is put aside, and nothing lost that was begun.
+    // A line less, and the others go by what they went by.
+    scene.good(&format!("{fit} --drop serial --missing drop"));
+    let all: Vec<String> = (0..60).filter(|&i| i != 4).map(|i| i.to_string()).collect();
+    assert_eq!((given(), ids()), (1, all));
+    // Another column gives their ids. While somebody labels, nothing is put aside.
+    let named = format!("{fit} --id-column serial");
     let held = Journal::open(&run).unwrap().0;
-    let said = scene.bad(&format!("{fit} drop --overwrite"), 1);
+    let said = scene.bad(&named, 1);
     assert!(said.contains("another process takes labels"), "{said}");
     drop(held);
-    let line = format!("{fit} drop --overwrite").replace(" -q", "");
+    assert_eq!(given(), 1);
+    let line = named.replace(" -q", "");
     let line: Vec<&str> = line.split(' ').collect();
     let output = program::likewise(scene.at(), &line);
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(
-        output.status.success() && said.contains("labels.jsonl.1"),
-        "{said}"
-    );
-    assert_eq!(given(), 0);
+    let success = output.status.success();
+    assert!(success && said.contains("labels.jsonl.1"), "{said}");
+    assert_eq!((given(), ids()[0].as_str()), (0, "100"));
     assert!(run.join("labels.jsonl.1").exists());
-    // Nor are items that go by a column those that went by their rows.
-    let named = "fit x.csv --recipe rca --split folds -q -o other --missing median --overwrite";
-    scene.good(&format!("{named} --drop serial"));
-    let record = || {
-        RunFolder::open(&scene.path("other"))
-            .unwrap()
-            .record()
-            .unwrap()
-    };
-    assert_eq!(record().named_by.as_deref(), Some("rows 60"));
-    scene.good(&format!("{named} --id-column serial"));
+    let record = || RunFolder::open(&run).unwrap().record().unwrap();
     assert_eq!(record().named_by.as_deref(), Some("column serial"));
 }
 

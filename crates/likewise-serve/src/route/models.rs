@@ -215,11 +215,12 @@ pub(crate) async fn restore(
                 why: "restore",
                 who,
             };
+            let top = models.current()?;
             let next = Next::read(app, &models.folder(number), number, &app.quiet())?;
-            if models.current()? != open.number {
+            if models.current()? != top {
                 return Err(refit::displaces("opened"));
             }
-            next.put(app, &models, open.number, cause)?;
+            next.put(app, &models, top, cause)?;
         }
         all(app)
     };

@@ -81,7 +81,7 @@ impl Request {
         check_output(Some(out), &[])?;
         let clock = Instant::now();
         let work = Work::begin(out, self.rights)?;
-        self.tell_of_resume(&work, at);
+        self.tell_of_folder(&work, at);
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
@@ -104,6 +104,7 @@ impl Request {
             views,
             data: source.path().display().to_string(),
             digest,
+            named_by: Some(self.named_by()),
             read_as: self.read_as(&named, ""),
             table: layout,
             encoder: source.encoded(&named, at)?,

@@ -31,7 +31,8 @@ impl Request {
             let Some(again) = &self.again else {
                 return Ok((digest, None));
             };
-            let has_page = !live::entries(&again.run)?.is_empty();
+            let entries = live::entries(&again.run)?;
+            let has_page = journal::standing(&entries).next().is_some();
             let is_same = data_alone(&again.data) == data_alone(&digest);
             if is_same || has_page || again.data.contains(';') {
                 // Those that were added to it, or given on its page, are in no file that is read again.
@@ -136,12 +137,14 @@ impl Request {
     /// hold.
     ///
     /// Fails while the run is served, and where labels were given since this began.
-    pub(super) fn page(&self, digest: &str) -> Result<Option<Journal>> {
+    pub(super) fn page(&self, digest: &str, work: &Work) -> Result<Option<Journal>> {
         let Some(again) = &self.again else {
             return Ok(None);
         };
         if !self.rights.renew {
-            self.check_no_page_of_others(digest)?;
+            if work.finished().is_none() {
+                self.check_no_page_of_others(digest)?;
+            }
             return Ok(None);
         }
         // With other data it goes aside.
@@ -185,11 +188,12 @@ impl Request {
         joined: &Joined,
         collection: &Collection,
         digest: &str,
+        work: &Work,
         at: &Environment,
     ) -> Result<()> {
         let has_page = |again: &Again| again.run.join(journal::NAME).exists();
         if self.again.as_ref().is_some_and(has_page) {
-            let mut page = self.page(digest)?;
+            let mut page = self.page(digest, work)?;
             self.noted(page.as_mut(), collection, Some(joined), digest, at)?;
         }
         Ok(())

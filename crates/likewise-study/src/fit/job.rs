@@ -20,8 +20,7 @@ use crate::journal::Place;
 use crate::recipe::Recipe;
 use crate::report::{self, About, Map, Thumbnails};
 use crate::run_folder::{
-    Config, IndexCard, Origin, Record, RunFolder, Work, named_by, peak_memory, save, suitable,
-    write_index,
+    Config, IndexCard, Origin, Record, RunFolder, Work, peak_memory, save, suitable, write_index,
 };
 use crate::source::{Encoded, Trained};
 use crate::study::{Plan, Protocol, Results, Study, Tried};
@@ -40,6 +39,8 @@ pub struct Job {
     pub data: String,
     /// Their digest.
     pub digest: String,
+    /// What their items go by, as it stands in the [`Record`]; none of arrays.
+    pub named_by: Option<String>,
     /// What was taken of them, and how: the same files read in another way are other data.
     pub read_as: String,
     /// The files that they and all else came from, so that the fit can be made again; none of arrays.
@@ -88,6 +89,7 @@ impl Job {
             protocol,
             data,
             digest,
+            named_by: None,
             read_as,
             inputs: None,
             journal: None,
@@ -121,7 +123,7 @@ impl Job {
     ) -> Result<(Study, IndexCard)> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
-            named_by: Some(self.named_by(collection)),
+            named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
@@ -169,19 +171,13 @@ impl Job {
     ) -> Result<IndexCard> {
         let origin = Origin {
             data_sha256: self.digest.clone(),
-            named_by: Some(self.named_by(collection)),
+            named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
         work.note(&self.config(view), &origin)?;
         let card = self.write(study, collection, view, &work, None, None, at)?;
         work.finish(at.monitor)?;
         Ok(card)
-    }
-
-    fn named_by(&self, collection: &Collection) -> String {
-        let inputs = self.inputs.as_ref();
-        let column = inputs.and_then(|inputs| inputs.read.table.id_column.as_deref());
-        named_by(column, collection.ids())
     }
 
     fn origin(&self) -> card::Origin<'_> {
@@ -257,7 +253,7 @@ impl Job {
                 seed: self.protocol.seed,
                 data: self.data.clone(),
                 data_sha256: self.digest.clone(),
-                named_by: Some(self.named_by(collection)),
+                named_by: self.named_by.clone(),
                 items: collection.len(),
                 added: 0,
                 journal: self.journal.clone(),

@@ -160,7 +160,7 @@ impl Request {
         let clock = Instant::now();
         // Before anything is read: an hour of reading for a folder that may not be written is lost.
         let mut work = Work::begin(out, self.rights)?;
-        self.tell_of_resume(&work, at);
+        self.tell_of_folder(&work, at);
         check_apart(source.path(), out)?;
         let Loaded {
             mut collection,
@@ -171,12 +171,12 @@ impl Request {
         } = self.load(&source, &recipe, at)?;
         let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
         if self.stays(joined.as_ref(), &work, at) {
-            self.note_again(&joined.unwrap_or_default(), &collection, &digest, at)?;
+            self.note_again(&joined.unwrap_or_default(), &collection, &digest, &work, at)?;
             let results = RunFolder::read_by(out, RunFolder::metrics)?;
             return Ok(Outcome::Found(Box::new(results)));
         }
         // Held to the end: what is labeled while this fits would be missing from it.
-        let mut page = self.page(&digest)?;
+        let mut page = self.page(&digest, &work)?;
         let ids = self.tuples.is_some().then(|| collection.ids().to_vec());
         let (collection, name) = with_view(collection, self.read.view.as_deref(), at.monitor)?;
         let view = collection.view(Some(&name))?;
@@ -203,6 +203,7 @@ impl Request {
             protocol,
             data: source.path().display().to_string(),
             digest,
+            named_by: Some(self.named_by()),
             read_as: self.read_as(&name, &of_tuples),
             inputs: self.inputs()?.written(),
             journal,
@@ -346,6 +347,14 @@ impl Request {
         })
     }
 
+    /// What the items go by.
+    pub(super) fn named_by(&self) -> String {
+        match self.read.table.asked_id_column(&self.data) {
+            Some(column) => format!("column {column}"),
+            None => "own".to_owned(),
+        }
+    }
+
     /// What is taken of the data, and how.
     pub(super) fn read_as(&self, view: &str, of_tuples: &str) -> String {
         let read = &self.read;
@@ -465,8 +474,9 @@ impl Request {
         Ok(Some((model, learned.map_or(0, |tuples| tuples.len()))))
     }
 
-    /// Says where there is nothing to go on with.
-    pub(super) fn tell_of_resume(&self, work: &Work, at: &Environment) {
+    /// Says where labels are that a killed fit had to put aside, and where there is nothing to go on with.
+    pub(super) fn tell_of_folder(&self, work: &Work, at: &Environment) {
+        work.tell_of_aside(at.monitor);
         if !self.rights.resume || work.resumes() {
             return;
         }

@@ -86,8 +86,7 @@ pub fn remark_newer(run: &Path, monitor: &Monitor) {
     // Where one of them cannot be read, there is nothing to say here.
     if newer().is_ok_and(|changed| changed > 0) {
         monitor.remark(format!(
-            "{}: labels were given or classes renamed on its page since it was fitted, which does not count here before it \
-             is fitted again",
+            "{}: labels were given or classes renamed on its page since its labels were fitted, which does not count here",
             run.display()
         ));
     }
@@ -321,6 +320,28 @@ mod tests {
         journal.append(None, What::Undo(1), vec![]).unwrap();
         drop(journal);
         assert_eq!(labels(run, &["", "", "cat"]), words(&["cat", "", "cat"]));
+    }
+
+    #[test]
+    fn what_was_confirmed_and_taken_back_says_nothing_of_a_newer_fit() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = folder.path();
+        let (mut journal, _) = Journal::open(run).unwrap();
+        for id in ["0", "1", "2"] {
+            let again = vec![change(id, Some("a"), Some("a"))];
+            journal.append(None, What::Label, again).unwrap();
+        }
+        let other = vec![change("2", Some("a"), Some("b"))];
+        journal.append(None, What::Label, other).unwrap();
+        for taken_back in [1, 3, 4] {
+            journal
+                .append(None, What::Undo(taken_back), vec![])
+                .unwrap();
+        }
+        drop(journal);
+        // What stands is kept, and what a change found is there again without it.
+        let fitted = ["c", "c", "c"];
+        assert_eq!(labels(run, &fitted), words(&["c", "a", "a"]));
     }
 
     #[test]

@@ -83,8 +83,8 @@ pub struct Record {
     pub data: String,
     /// Their digest.
     pub data_sha256: String,
-    /// What the items go by: `column NAME` of a table, `rows N`, the numbers of so many rows, or `ids` of their own.
-    /// Absent in runs of older versions, and of those across views.
+    /// What the items go by: `own` ids or numbers of rows, or `column NAME` of a table, where that was asked for; the same
+    /// file may give an id to another item then. Absent in runs of older versions, and of arrays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
     /// Items of the run.
@@ -152,22 +152,11 @@ fn is_zero<T: PartialEq + Default>(n: &T) -> bool {
 pub struct Origin {
     /// Their digest.
     pub data_sha256: String,
-    /// What their items go by, as [`named_by`] says.
+    /// What their items go by, as in a [`Record`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
     /// What was taken of them, and how.
     pub read_as: String,
-}
-
-/// What the items of data go by, where `column` is that of their ids if one was named: the same file, read in another
-/// way, may give an id to another item.
-pub fn named_by(column: Option<&str>, ids: &[String]) -> String {
-    let is_row = |(row, id): (usize, &String)| *id == row.to_string();
-    match column {
-        Some(column) => format!("column {column}"),
-        None if ids.iter().enumerate().all(is_row) => format!("rows {}", ids.len()),
-        None => "ids".to_owned(),
-    }
 }
 
 /// The digest of the data of a run, and what their items go by where that is known.

@@ -129,6 +129,14 @@ impl Work {
         made.map_err(|e| cannot(&self.root, e))
     }
 
+    /// Says where labels are that were given to a run of other data, if they were put aside when the folder was taken: who
+    /// did so before was killed.
+    pub fn tell_of_aside(&self, monitor: &Monitor) {
+        if let Some(aside) = &self.aside {
+            warn_of_aside(aside, monitor);
+        }
+    }
+
     /// Whether there is an interrupted fit to go on with.
     pub fn resumes(&self) -> bool {
         self.earlier != Earlier::None
@@ -299,8 +307,8 @@ impl Work {
         })?;
         sync(&self.root);
         let aside = move_up(&self.root, self.page.take())?;
-        for aside in aside.iter().chain(&self.aside) {
-            warn_of_aside(aside, monitor);
+        if let Some(aside) = aside {
+            warn_of_aside(&aside, monitor);
         }
         self.drop_older();
         // Whatever stays does no harm: the next fit removes it.

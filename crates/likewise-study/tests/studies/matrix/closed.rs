@@ -31,10 +31,10 @@ pub(super) fn quick(name: &str) -> Closed {
 
 pub(super) fn of_closed() -> Vec<Recipe> {
     let learners = Closed::NAMES.iter().map(|name| quick(name));
-    // Each learner with half of the sources and each source with half of the learners.
+    // Each learner with a quarter of the sources and each source with a quarter of the learners.
     let pairs = learners.enumerate().flat_map(|(i, learner)| {
         let each = sources().into_iter().enumerate();
-        let each = each.filter(move |(j, (source, _))| has_turn(i + j, 2 * turns(source)));
+        let each = each.filter(move |(j, (source, _))| has_turn(i + j, 4 * turns(source)));
         each.map(move |(_, source)| (learner.clone(), source))
     });
     wanted(pairs.map(|(learner, (source, pseudo_labels))| Recipe {
