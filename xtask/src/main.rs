@@ -37,8 +37,8 @@ links   links of the pages to files and headings, followed
 results the index of results/README.md, from the files of the experiments (--check: only looked at)
 memory  what the program estimates and what it takes, into results/memory.md (--help: on what)
 attack  damaged and forged input to the program, under limits (--help: how long, what, which)
-python  the tests of the Python package (--packages: fetches what they need alone; --wheel: of a wheel, which builds for
-        minutes; the rest goes to pytest)
+python  the tests of the Python package (--packages: fetches what they need alone; --without-ray: not those of a cluster,
+        which take long; --wheel: of a wheel, which builds for minutes; the rest goes to pytest)
 toys    that an addition takes few files, by adding one of each kind to a copy
 deny    licenses, versions, sources and known defects of the dependencies, by cargo-deny
 notices target/THIRD-PARTY.md: names, licenses and texts that go with a binary

@@ -21,6 +21,7 @@ import concurrent.futures
 import http.client
 import json
 import os
+import select
 import shutil
 import subprocess
 import tempfile
@@ -86,6 +87,10 @@ class Client:
         begun = time.perf_counter()
         for again in (False, True):
             try:
+                if self.open is not None and self.open.sock and select.select([self.open.sock], [], [], 0)[0]:
+                    # Nobody asked for a while, and the server has closed it: no request was on its way.
+                    self.open.close()
+                    self.open = None
                 if self.open is None:
                     self.open = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
                 self.open.request(method, path, text, {"Content-Type": "application/json"})
@@ -93,7 +98,6 @@ class Client:
                 read = answer.read()
                 return answer.status, read, time.perf_counter() - begun
             except (http.client.RemoteDisconnected, BrokenPipeError, ConnectionResetError):
-                # An idle connection was closed.
                 self.open = None
                 self.lost += 1
                 if again:
