@@ -93,12 +93,12 @@ impl TableOptions {
         *self == Self::default()
     }
 
-    /// The column that was asked for to give the items of these data their ids, in small letters. None where they have
-    /// their own: by a column whose name says so, by the numbers of their lines, or in a file that is no table.
-    pub fn asked_id_column(&self, data: &Path) -> Option<String> {
-        let name = self.id_column.as_ref()?.trim().to_lowercase();
+    /// The column that was asked for to give the items of these data their ids, as it was written. None where they have
+    /// their own: by a column whose name says so, or in a file that is no table.
+    pub fn asked_id_column(&self, data: &Path) -> Option<&str> {
+        let name = self.id_column.as_deref()?.trim();
         let is_table = Form::parse(data).is_ok_and(Form::is_table);
-        (is_table && Role::of(&name) != Role::Id).then_some(name)
+        (is_table && Role::of(name) != Role::Id).then_some(name)
     }
 
     /// Whether a table of nothing but numbers is read as without these.

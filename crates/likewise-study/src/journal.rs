@@ -43,7 +43,7 @@ pub struct Entry {
     pub file: bool,
     /// What was done.
     pub what: What,
-    /// The items whose label changed, or was given again (that of the data, or of somebody else).
+    /// The items whose label changed, or was given again by somebody else.
     pub items: Vec<Change>,
 }
 

@@ -138,12 +138,8 @@ impl Live {
                 return Err(usage(format!("there is no row {row}")));
             }
             let same = |row: &u32| labeled.labels()[*row as usize] == meant;
-            let said = self.said(all.iter().copied().filter(same), who.as_ref());
-            let is_new = |row: &u32| match said.get(row) {
-                _ if !same(row) => true,
-                Some(own) => !own,
-                None => label.is_some(),
-            };
+            let by_others = self.given_by_others(all.iter().copied().filter(same), who.as_ref());
+            let is_new = |row: &u32| !same(row) || by_others.contains(row);
             let changes = all.into_iter().filter(is_new).map(|row| {
                 let row = row as usize;
                 self.change(labeled, row, label)
@@ -156,19 +152,23 @@ impl Live {
         self.write(who, What::Label, changes, rows)
     }
 
-    /// Whether it was `who` that gave the label of each of these rows to which one was given: who says again what the data
-    /// say, somebody else, or a change of classes, keeps it when these say so no longer.
-    fn said(&self, rows: impl Iterator<Item = u32>, who: Option<&String>) -> HashMap<u32, bool> {
+    /// Those of these rows whose label is there by what somebody else said, or by a change of classes: who
+    /// says the same keeps it when that is taken back.
+    fn given_by_others(
+        &self,
+        rows: impl Iterator<Item = u32>,
+        who: Option<&String>,
+    ) -> HashSet<u32> {
         let rows: HashSet<u32> = rows.collect();
-        let mut said = HashMap::new();
+        let mut by: HashMap<u32, &Entry> = HashMap::new();
         if !rows.is_empty() {
             for entry in self.journal.standing() {
-                let own = entry.who.as_ref() == who && entry.what == What::Label;
-                let of = entry.items.iter().filter_map(|change| self.row(change));
-                said.extend(of.filter(|row| rows.contains(row)).map(|row| (row, own)));
+                let own = entry.items.iter().filter_map(|change| self.row(change));
+                by.extend(own.filter(|row| rows.contains(row)).map(|row| (row, entry)));
             }
         }
-        said
+        by.retain(|_, entry| entry.who.as_ref() != who || entry.what != What::Label);
+        by.into_keys().collect()
     }
 
     fn row(&self, change: &Change) -> Option<u32> {

@@ -25,22 +25,11 @@ pub(super) struct Read {
     pub(super) words: Words,
     /// Numbers that the median stands for.
     pub(super) filled: usize,
-    /// Lines that were left out, for what they lack: their numbers among those of the data.
-    pub(super) dropped: Vec<usize>,
+    /// Lines that were left out, for what they lack.
+    pub(super) dropped: usize,
     /// Words that no category has, and the first of them with its column.
     pub(super) unseen: usize,
     pub(super) first_unseen: Option<(String, String)>,
-}
-
-impl Read {
-    /// What items without ids go by: the numbers of their lines, whichever others were left out.
-    pub(super) fn numbers(&self) -> Option<Vec<String>> {
-        let mut gone = self.dropped.iter().copied().peekable();
-        gone.peek()?;
-        let lines = 0..self.rows + self.dropped.len();
-        let kept = lines.filter(|&line| gone.next_if_eq(&line).is_none());
-        Some(kept.map(|line| line.to_string()).collect())
-    }
 }
 
 /// One column that is taken.
@@ -109,7 +98,7 @@ pub(super) fn read(
         rows: 0,
         words: Words::of(rows.counted()),
         filled: 0,
-        dropped: vec![],
+        dropped: 0,
         unseen: 0,
         first_unseen: None,
     };
@@ -125,7 +114,7 @@ pub(super) fn read(
             whole &= found || !source.drops;
         }
         if !whole {
-            out.dropped.push(out.rows + out.dropped.len());
+            out.dropped += 1;
             return Ok(());
         }
         for (cell, &role) in cells.iter().zip(by.roles) {

@@ -297,7 +297,7 @@ pub(crate) fn read_beside(
         roles: &roles,
     };
     let mut read = features::read(rows, &by, &budget, monitor)?;
-    if read.rows == 0 && !read.dropped.is_empty() {
+    if read.rows == 0 && read.dropped > 0 {
         return Err(Error::value(
             "every line has a missing value, so none is left; fill them with the median, or take \
              fewer columns",
@@ -324,7 +324,6 @@ pub(crate) fn read_beside(
     for text in warnings {
         monitor.warn(text);
     }
-    let numbers = read.numbers();
     let Read {
         mut values,
         rows: n,
@@ -336,7 +335,6 @@ pub(crate) fn read_beside(
     parts.add_view("features", n, width, values)?;
     words.remark(monitor);
     words.give(&names, &roles, &mut parts, options, monitor)?;
-    parts.ids = parts.ids.or(numbers);
     parts.columns = decided.layout.features();
     parts.layout = Some(decided.layout);
     Ok(parts)
@@ -350,10 +348,10 @@ fn of_fitted(read: &Read, monitor: &Monitor) {
             read.filled
         ));
     }
-    if !read.dropped.is_empty() {
+    if read.dropped > 0 {
         monitor.remark(format!(
             "{} lines with missing values are left out",
-            read.dropped.len()
+            read.dropped
         ));
     }
     if let Some((word, column)) = &read.first_unseen {

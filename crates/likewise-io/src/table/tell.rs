@@ -226,8 +226,8 @@ fn second(decided: &Decided, read: &Read, text: bool) -> String {
         let filled = count(read.filled, "missing value is", "missing values are");
         line = format!("{line}; {filled} the median");
     }
-    if !read.dropped.is_empty() {
-        let dropped = count(read.dropped.len(), "line", "lines");
+    if read.dropped > 0 {
+        let dropped = count(read.dropped, "line", "lines");
         line = format!("{line}; {dropped} with missing values left out");
     }
     line

@@ -80,12 +80,13 @@ impl Request {
         let out = self.folder()?;
         check_output(Some(out), &[])?;
         let clock = Instant::now();
-        let work = Work::begin(out, self.rights)?;
-        self.tell_of_folder(&work, at);
+        let mut work = Work::begin(out, self.rights)?;
+        self.tell_of_folder(&mut work, at);
         check_apart(source.path(), out)?;
         let source = source.with_own_words(at)?;
         let (collection, layout) = source.load_with_layout(at)?;
         check_rows(&source, &collection, &views, &texts)?;
+        let named_by = self.named_by(&collection, layout.as_ref());
         let asked = self.asked_across();
         let named = self.views.join("+");
         let mut digest = source.digest()?;
@@ -104,7 +105,7 @@ impl Request {
             views,
             data: source.path().display().to_string(),
             digest,
-            named_by: Some(self.named_by()),
+            named_by: Some(named_by),
             read_as: self.read_as(&named, ""),
             table: layout,
             encoder: source.encoded(&named, at)?,

@@ -7,7 +7,7 @@ use std::time::Instant;
 use likewise::error::Hint;
 use likewise::tuple::Tuples;
 use likewise::{Collection, Monitor, View};
-use likewise_io::Layout;
+use likewise_io::{Layout, Missing};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 
@@ -160,7 +160,7 @@ impl Request {
         let clock = Instant::now();
         // Before anything is read: an hour of reading for a folder that may not be written is lost.
         let mut work = Work::begin(out, self.rights)?;
-        self.tell_of_folder(&work, at);
+        self.tell_of_folder(&mut work, at);
         check_apart(source.path(), out)?;
         let Loaded {
             mut collection,
@@ -169,6 +169,7 @@ impl Request {
             trained,
             pretrained,
         } = self.load(&source, &recipe, at)?;
+        let named_by = self.named_by(&collection, layout.as_ref());
         let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
         if self.stays(joined.as_ref(), &work, at) {
             self.note_again(&joined.unwrap_or_default(), &collection, &digest, &work, at)?;
@@ -203,7 +204,7 @@ impl Request {
             protocol,
             data: source.path().display().to_string(),
             digest,
-            named_by: Some(self.named_by()),
+            named_by: Some(named_by),
             read_as: self.read_as(&name, &of_tuples),
             inputs: self.inputs()?.written(),
             journal,
@@ -347,11 +348,20 @@ impl Request {
         })
     }
 
-    /// What the items go by.
-    pub(super) fn named_by(&self) -> String {
-        match self.read.table.asked_id_column(&self.data) {
-            Some(column) => format!("column {column}"),
-            None => "own".to_owned(),
+    /// What the items of the data go by, as it stands in the [record](crate::run_folder::Record).
+    pub(super) fn named_by(&self, items: &Collection, layout: Option<&Layout>) -> String {
+        let is_row = |(row, id): (usize, &String)| *id == row.to_string();
+        if !items.ids().iter().enumerate().all(is_row) {
+            let column = self.read.table.asked_id_column(&self.data);
+            return column.map_or_else(|| "own".to_owned(), |column| format!("column {column}"));
+        }
+        match layout.filter(|layout| layout.missing == Missing::Drop) {
+            // Which lines these are, the columns decide.
+            Some(layout) => {
+                let columns = likewise_io::digest_parts(layout.features());
+                format!("rows without gaps in {}", &columns[..16])
+            }
+            None => "rows".to_owned(),
         }
     }
 
@@ -475,7 +485,7 @@ impl Request {
     }
 
     /// Says where labels are that a killed fit had to put aside, and where there is nothing to go on with.
-    pub(super) fn tell_of_folder(&self, work: &Work, at: &Environment) {
+    pub(super) fn tell_of_folder(&self, work: &mut Work, at: &Environment) {
         work.tell_of_aside(at.monitor);
         if !self.rights.resume || work.resumes() {
             return;

@@ -143,21 +143,11 @@ impl Labeled {
     }
 
     /// What was known before the first entry of a journal: of each item that it names, the label that its
-    /// first change found. A run that was fitted with these labels since holds later ones. Who said again what was known
-    /// and took that back has changed nothing, and says nothing of it.
+    /// first change found. A run that was fitted with these labels since holds later ones.
     pub(super) fn before(&self, entries: &[Entry], rows: &HashMap<String, u32>) -> Self {
         let mut first = self.clone();
         let mut seen = HashSet::new();
-        let standing: HashSet<u64> =
-            (journal::standing(entries).map(|entry| entry.sequence)).collect();
-        let is_said = |entry: &&Entry, change: &&Change| {
-            change.old != change.new || standing.contains(&entry.sequence)
-        };
-        let changes = entries.iter().flat_map(|entry| {
-            let own = entry.items.iter();
-            own.filter(move |change| is_said(&entry, change))
-        });
-        for change in changes {
+        for change in entries.iter().flat_map(|entry| &entry.items) {
             if let Some(&row) = rows.get(&change.id)
                 && seen.insert(row)
             {

@@ -323,28 +323,6 @@ mod tests {
     }
 
     #[test]
-    fn what_was_confirmed_and_taken_back_says_nothing_of_a_newer_fit() {
-        let folder = tempfile::tempdir().unwrap();
-        let run = folder.path();
-        let (mut journal, _) = Journal::open(run).unwrap();
-        for id in ["0", "1", "2"] {
-            let again = vec![change(id, Some("a"), Some("a"))];
-            journal.append(None, What::Label, again).unwrap();
-        }
-        let other = vec![change("2", Some("a"), Some("b"))];
-        journal.append(None, What::Label, other).unwrap();
-        for taken_back in [1, 3, 4] {
-            journal
-                .append(None, What::Undo(taken_back), vec![])
-                .unwrap();
-        }
-        drop(journal);
-        // What stands is kept, and what a change found is there again without it.
-        let fitted = ["c", "c", "c"];
-        assert_eq!(labels(run, &fitted), words(&["c", "a", "a"]));
-    }
-
-    #[test]
     fn what_a_fit_may_hide_is_not_noted() {
         let folder = tempfile::tempdir().unwrap();
         let (mut journal, _) = Journal::open(folder.path()).unwrap();

@@ -83,8 +83,9 @@ pub struct Record {
     pub data: String,
     /// Their digest.
     pub data_sha256: String,
-    /// What the items go by: `own` ids or numbers of rows, or `column NAME` of a table, where that was asked for; the same
-    /// file may give an id to another item then. Absent in runs of older versions, and of arrays.
+    /// What the items go by: `own` ids, `column NAME` of a table where one was asked for, or `rows`, their numbers; where
+    /// lines were left out, `rows without gaps in` these features. The same file gives an id to another item where this
+    /// differs. Absent in runs of older versions, and of arrays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
     /// Items of the run.

@@ -131,9 +131,9 @@ impl Work {
 
     /// Says where labels are that were given to a run of other data, if they were put aside when the folder was taken: who
     /// did so before was killed.
-    pub fn tell_of_aside(&self, monitor: &Monitor) {
-        if let Some(aside) = &self.aside {
-            warn_of_aside(aside, monitor);
+    pub fn tell_of_aside(&mut self, monitor: &Monitor) {
+        if let Some(aside) = self.aside.take() {
+            warn_of_aside(&aside, monitor);
         }
     }
 
@@ -307,8 +307,8 @@ impl Work {
         })?;
         sync(&self.root);
         let aside = move_up(&self.root, self.page.take())?;
-        if let Some(aside) = aside {
-            warn_of_aside(&aside, monitor);
+        for aside in self.aside.take().iter().chain(&aside) {
+            warn_of_aside(aside, monitor);
         }
         self.drop_older();
         // Whatever stays does no harm: the next fit removes it.
