@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::form::Form;
 use crate::layout::{Decimal, Layout, Missing};
-use crate::role::Role;
 use crate::{Error, Result};
 
 /// What to read of a file, and how much memory that may take.
@@ -93,12 +92,11 @@ impl TableOptions {
         *self == Self::default()
     }
 
-    /// The column that was asked for to give the items of these data their ids, as it was written. None where they have
-    /// their own: by a column whose name says so, or in a file that is no table.
+    /// The column that was asked for to give the items of these data their ids, as it was written. None in a file that is
+    /// no table.
     pub fn asked_id_column(&self, data: &Path) -> Option<&str> {
-        let name = self.id_column.as_deref()?.trim();
         let is_table = Form::parse(data).is_ok_and(Form::is_table);
-        (is_table && Role::of(name) != Role::Id).then_some(name)
+        self.id_column.as_deref().filter(|_| is_table)
     }
 
     /// Whether a table of nothing but numbers is read as without these.

@@ -356,10 +356,12 @@ impl Request {
             return column.map_or_else(|| "own".to_owned(), |column| format!("column {column}"));
         }
         match layout.filter(|layout| layout.missing == Missing::Drop) {
-            // Which lines these are, the columns decide.
+            // Which lines these are, the columns decide, and how their numbers are written.
             Some(layout) => {
-                let columns = likewise_io::digest_parts(layout.features());
-                format!("rows without gaps in {}", &columns[..16])
+                let (columns, how) = (&layout.columns, (layout.lenient, layout.decimal));
+                let all = serde_json::to_string(&(columns, how)).unwrap_or_default();
+                let digest = likewise_io::digest_parts([all.as_bytes()]);
+                format!("rows without gaps in {}", &digest[..16])
             }
             None => "rows".to_owned(),
         }
