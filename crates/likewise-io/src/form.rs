@@ -127,7 +127,7 @@ impl Form {
     }
 
     /// Whether the columns of such a file have names and may hold anything.
-    pub(crate) fn is_table(self) -> bool {
+    pub fn is_table(self) -> bool {
         matches!(
             self,
             Self::Csv | Self::Tsv | Self::Xlsx | Self::Jsonl | Self::Parquet

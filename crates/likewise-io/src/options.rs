@@ -1,11 +1,10 @@
 //! What every reader is asked for.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::form::Form;
 use crate::layout::{Decimal, Layout, Missing};
 use crate::{Error, Result};
 
@@ -90,13 +89,6 @@ impl TableOptions {
     /// Whether nothing is asked for.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
-    }
-
-    /// The column that was asked for to give the items of these data their ids, as it was written. None in a file that is
-    /// no table.
-    pub fn asked_id_column(&self, data: &Path) -> Option<&str> {
-        let is_table = Form::parse(data).is_ok_and(Form::is_table);
-        self.id_column.as_deref().filter(|_| is_table)
     }
 
     /// Whether a table of nothing but numbers is read as without these.

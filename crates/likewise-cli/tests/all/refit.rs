@@ -369,6 +369,51 @@ fn an_id_is_of_the_same_item_or_labels_by_it_are_put_aside() {
     );
 }
 
+/// 60 lines of two classes: a cell for each column by the number of its line, and the label.
+fn sixty(head: &str, cells: impl Fn(usize) -> String) -> String {
+    let line = |i: usize| format!("{};{}\n", cells(i), ["a", "b"][i % 2]);
+    format!("{head};label\n{}", (0..60).map(line).collect::<String>())
+}
+
+#[test]
+fn what_items_go_by_differs_wherever_a_file_can_be_read_so_that_ids_go_to_others() {
+    let scene = Scene::new();
+    let named_by = |settings: &str| {
+        let fit = "fit t.csv --recipe rca --split folds -q -o run --overwrite";
+        scene.good(&format!("{fit} {settings}"));
+        let record = RunFolder::open(&scene.path("run")).unwrap().record();
+        record.unwrap().named_by.unwrap()
+    };
+    let gap = |is_gap: bool, n: usize| {
+        let number = (!is_gap).then(|| n.to_string());
+        number.unwrap_or_default()
+    };
+    // Two columns, and one whose name is theirs in one word: gaps in other lines.
+    let cells = |i: usize| {
+        let (p, q, pq) = (gap(i == 4, i % 7), gap(i == 5, i % 5), gap(i == 9, i % 3));
+        format!("{p};{q};{pq};{}", i % 11)
+    };
+    scene.text("t.csv", &sixty("p;q;pq;r", cells));
+    let two = named_by("--missing drop --columns p,q,r");
+    assert!(two.starts_with("rows without gaps in "), "{two}");
+    assert_ne!(two, named_by("--missing drop --columns pq,r"));
+    assert_eq!(two, named_by("--missing drop --columns p,q,r --seed 3"));
+    // What is a number by one decimal sign is a gap by the other.
+    let cells = |i: usize| {
+        let sign = if i.is_multiple_of(4) { "," } else { "." };
+        format!("{}{sign}5;{};{}", i % 7, i % 5, i % 11)
+    };
+    scene.text("t.csv", &sixty("p;q;r", cells));
+    let all = "--missing drop --columns p,q,r";
+    let point = named_by(&format!("{all} --decimal point"));
+    assert_ne!(point, named_by(&format!("{all} --decimal comma")));
+    // Two columns that could both be of ids.
+    let cells = |i: usize| format!("{i};{};{};{}", 59 - i, i % 5, i % 11);
+    scene.text("t.csv", &sixty("id;ids;q;r", cells));
+    let one = named_by("--id-column id --columns q,r");
+    assert_ne!(one, named_by("--id-column ids --columns q,r"));
+}
+
 #[test]
 fn labels_of_the_page_of_another_run_do_not_win_over_those_that_are_added() {
     let scene = Scene::new();

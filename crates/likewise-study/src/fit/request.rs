@@ -7,7 +7,7 @@ use std::time::Instant;
 use likewise::error::Hint;
 use likewise::tuple::Tuples;
 use likewise::{Collection, Monitor, View};
-use likewise_io::{Layout, Missing};
+use likewise_io::{Form, Layout, Missing};
 use likewise_nn::Model;
 use likewise_nn::net::Weights;
 
@@ -352,7 +352,8 @@ impl Request {
     pub(super) fn named_by(&self, items: &Collection, layout: Option<&Layout>) -> String {
         let is_row = |(row, id): (usize, &String)| *id == row.to_string();
         if !items.ids().iter().enumerate().all(is_row) {
-            let column = self.read.table.asked_id_column(&self.data);
+            let is_table = Form::of(&self.data).is_ok_and(Form::is_table);
+            let column = self.read.table.id_column.as_deref().filter(|_| is_table);
             return column.map_or_else(|| "own".to_owned(), |column| format!("column {column}"));
         }
         match layout.filter(|layout| layout.missing == Missing::Drop) {

@@ -110,12 +110,6 @@ fn record_in(folder: &Path) -> Option<Known> {
     crate::text::object(&text)
 }
 
-/// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
-pub fn data_alone(digest: &str) -> &str {
-    let end = digest.find(['+', ';']).unwrap_or(digest.len());
-    &digest[..end]
-}
-
 /// Removes what an older run has and a complete one, by its record, has not.
 fn remove_others(root: &Path, complete: &Path) -> std::io::Result<()> {
     let Some(record) = record_in(complete) else {

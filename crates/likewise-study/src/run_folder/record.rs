@@ -6,7 +6,6 @@ use likewise_io::Layout;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 
-use super::exchange::data_alone;
 use super::parts::Parts;
 use crate::inputs::Inputs;
 use crate::journal::Place;
@@ -84,8 +83,8 @@ pub struct Record {
     /// Their digest.
     pub data_sha256: String,
     /// What the items go by: `own` ids, `column NAME` of a table where one was asked for, or `rows`, their numbers; where
-    /// lines were left out, `rows without gaps in` these features. The same file gives an id to another item where this
-    /// differs. Absent in runs of older versions, and of arrays.
+    /// lines with gaps are left out, `rows without gaps in` and a digest of the columns and how they are read. Where this
+    /// differs, the same file may give an id to another item. Absent in runs of older versions, and of arrays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
     /// Items of the run.
@@ -162,6 +161,12 @@ pub struct Origin {
 
 /// The digest of the data of a run, and what their items go by where that is known.
 pub(super) type DataOf<'a> = (&'a str, Option<&'a str>);
+
+/// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
+pub fn data_alone(digest: &str) -> &str {
+    let end = digest.find(['+', ';']).unwrap_or(digest.len());
+    &digest[..end]
+}
 
 /// Whether an id is of the same item in both.
 pub(super) fn have_same_items(a: DataOf, b: DataOf) -> bool {
