@@ -42,6 +42,7 @@ pub use self::output::{check_apart, check_ending, check_output, ending_of, is_pa
 pub use self::parts::Parts;
 use self::record::{CODES, CONFIG, EMBEDDINGS, RECORD, WORDS};
 pub use self::record::{Config, Origin, Record, SEVERAL_LABELS, data_alone};
+pub(crate) use self::record::{DataOf, have_same_items};
 pub use self::save::save;
 pub use self::searched::Searched;
 pub use self::work::{Rights, Work};

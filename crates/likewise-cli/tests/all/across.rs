@@ -52,7 +52,8 @@ fn view(columns: usize, seed: u64) -> Array2<f32> {
     })
 }
 
-fn archive(path: &Path, views: &[(&str, &Array2<f32>)], labels: &[i64]) {
+/// Matrices by their names, and labels, if there are any.
+pub(crate) fn archive(path: &Path, views: &[(&str, &Array2<f32>)], labels: &[i64]) {
     let mut archive = zip::ZipWriter::new(fs::File::create(path).unwrap());
     let values: Vec<u8> = labels
         .iter()
@@ -65,7 +66,8 @@ fn archive(path: &Path, views: &[(&str, &Array2<f32>)], labels: &[i64]) {
     let views = views
         .iter()
         .map(|(name, x)| ((*name).to_owned(), npy_matrix(x.view())));
-    for (name, bytes) in views.chain([labels]) {
+    let labels = (!values.is_empty()).then_some(labels);
+    for (name, bytes) in views.chain(labels) {
         let options = zip::write::SimpleFileOptions::default();
         archive.start_file(format!("{name}.npy"), options).unwrap();
         archive.write_all(&bytes).unwrap();
@@ -427,6 +429,41 @@ fn a_draw_keeps_a_label_of_each_class_in_every_view() {
         warned.contains("less than two labels in 3 of 3 classes"),
         "{warned}"
     );
+}
+
+#[test]
+fn texts_are_of_the_items_that_gaps_leave() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let all = things(|_| true, |i| Some(i % 3));
+    // The second line lacks a number.
+    let mut lines: Vec<String> = all.lines().map(str::to_owned).collect();
+    let cut = lines[2].rfind(',').unwrap();
+    lines[2].truncate(cut + 1);
+    fs::write(at.join("ids.csv"), lines.join("\n")).unwrap();
+    let no_id = |line: &String| line.split_once(',').unwrap().1.to_owned();
+    let rows: Vec<String> = lines.iter().map(no_id).collect();
+    fs::write(at.join("rows.csv"), rows.join("\n")).unwrap();
+    let fit = |data: &'static str, missing: &'static str| {
+        let views = ["--view", "features", "--view", "title:tfidf"];
+        let fit = ["fit", data, "--recipe", "cca", "--missing", missing];
+        likewise(
+            at,
+            &[&fit[..], &views, &["-q", "-o", "run", "--overwrite"]].concat(),
+        )
+    };
+    // Whose number is of the file before lines are left out, gets the text of another line by it.
+    let refused = fit("rows.csv", "drop");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(2), "{said}");
+    assert!(said.contains("lines with gaps are left out"), "{said}");
+    for (data, missing, items) in [("ids.csv", "drop", N - 1), ("rows.csv", "median", N)] {
+        let made = fit(data, missing);
+        let said = String::from_utf8_lossy(&made.stderr);
+        assert!(made.status.success(), "{data}: {said}");
+        let record = json(&fs::read_to_string(at.join("run/run.json")).unwrap());
+        assert_eq!(record["items"], items);
+    }
 }
 
 #[test]

@@ -4,9 +4,11 @@ use std::fs;
 
 use likewise_study::journal::{Change, Journal, Place, What};
 use likewise_study::run_folder::RunFolder;
+use ndarray::Array2;
 use serde_json::Value;
 
 use super::daily::{Scene, class, few, files};
+use crate::across::archive;
 use crate::program;
 
 #[test]
@@ -359,10 +361,10 @@ fn an_id_is_of_the_same_item_or_labels_by_it_are_put_aside() {
     let all = ["serial", "serial,p", "serial,r"].map(|of| named_by(&format!("{gaps} {of}")));
     assert!(
         all.iter()
-            .all(|named| named.starts_with("rows without gaps in "))
+            .all(|named| named.contains(" rows without gaps in "))
     );
     assert!(all[0] != all[1] && all[1] != all[2]);
-    assert_eq!(named_by("--missing median --drop serial"), "rows");
+    assert_eq!(named_by("--missing median --drop serial"), "60 rows");
     assert_eq!(
         named_by("--missing median --id-column serial"),
         "column serial"
@@ -395,23 +397,79 @@ fn what_items_go_by_differs_wherever_a_file_can_be_read_so_that_ids_go_to_others
     };
     scene.text("t.csv", &sixty("p;q;pq;r", cells));
     let two = named_by("--missing drop --columns p,q,r");
-    assert!(two.starts_with("rows without gaps in "), "{two}");
+    assert!(two.starts_with("58 rows without gaps in "), "{two}");
     assert_ne!(two, named_by("--missing drop --columns pq,r"));
     assert_eq!(two, named_by("--missing drop --columns p,q,r --seed 3"));
-    // What is a number by one decimal sign is a gap by the other.
+    // What is a number by one decimal sign is a gap by the other: one line is left out by either.
     let cells = |i: usize| {
-        let sign = if i.is_multiple_of(4) { "," } else { "." };
-        format!("{}{sign}5;{};{}", i % 7, i % 5, i % 11)
+        let p = match i {
+            4 => "1.5".to_owned(),
+            9 => "1,5".to_owned(),
+            _ => (i % 7).to_string(),
+        };
+        format!("{p};{};{}", i % 5, i % 11)
     };
     scene.text("t.csv", &sixty("p;q;r", cells));
-    let all = "--missing drop --columns p,q,r";
-    let point = named_by(&format!("{all} --decimal point"));
-    assert_ne!(point, named_by(&format!("{all} --decimal comma")));
+    let by = |sign: &str| named_by(&format!("--missing drop --columns p,q,r --decimal {sign}"));
+    let (point, comma) = (by("point"), by("comma"));
+    let one_less = [&point, &comma].map(|by| by.starts_with("59 rows without gaps in "));
+    assert_eq!(one_less, [true, true], "{point}, {comma}");
+    assert_ne!(point, comma);
+}
+
+#[test]
+fn labels_stay_with_the_items_that_an_id_is_of() {
+    let scene = Scene::new();
+    let run = scene.path("run");
+    let label = |id: &str| {
+        let change = Change {
+            id: id.into(),
+            old: None,
+            new: Some("b".into()),
+            hidden: false,
+        };
+        let mut journal = Journal::open(&run).unwrap().0;
+        journal.append(None, What::Label, vec![change]).unwrap();
+    };
+    let given = || likewise_study::journal::entries(&run).unwrap().len();
     // Two columns that could both be of ids.
     let cells = |i: usize| format!("{i};{};{};{}", 59 - i, i % 5, i % 11);
     scene.text("t.csv", &sixty("id;ids;q;r", cells));
-    let one = named_by("--id-column id --columns q,r");
-    assert_ne!(one, named_by("--id-column ids --columns q,r"));
+    // Two matrices of which one has fewer rows.
+    let rows = |rows: usize| Array2::from_shape_fn((rows, 3), |(i, j)| ((i * (j + 2)) % 7) as f32);
+    archive(
+        &scene.path("t.npz"),
+        &[("p", &rows(60)), ("q", &rows(40))],
+        &[],
+    );
+    let labels = |rows: usize| {
+        let line = |i: usize| format!("{i},{}\n", ["a", "b"][i % 2]);
+        "id,label\n".to_owned() + &(0..rows).map(line).collect::<String>()
+    };
+    scene.text("p.csv", &labels(60));
+    scene.text("q.csv", &labels(40));
+    for [one, other] in [
+        [
+            "t.csv --columns q,r --id-column id",
+            "t.csv --columns q,r --id-column ids",
+        ],
+        [
+            "t.npz --view p --labels p.csv",
+            "t.npz --view q --labels q.csv",
+        ],
+    ] {
+        let fit = |data: &str| {
+            scene.good(&format!(
+                "fit {data} --recipe rca --split folds -q -o run --overwrite"
+            ))
+        };
+        fit(one);
+        label("20");
+        fit(&format!("{one} --seed 3"));
+        assert_eq!(given(), 1, "{one}");
+        fit(other);
+        assert_eq!(given(), 0, "{other}");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! A fit across views as it is asked for, from the files to the run folder.
 
 use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
 use std::time::Instant;
 
 use likewise::Collection;
@@ -46,18 +47,29 @@ impl Column {
         })
     }
 
-    /// The texts of these items, of which images may be fewer than lie there.
-    fn of(self, ids: &[String]) -> Texts {
+    /// The texts of these items, of which images may be fewer than lie there, and lines with gaps left out.
+    ///
+    /// Fails where lines were left out that nothing but their number tells from others.
+    fn of(self, ids: &[String], data: &Path) -> Result<Texts> {
         let mut texts = self.texts;
         if texts.len() != ids.len() {
+            let is_row = |(row, id): (usize, &String)| *id == row.to_string();
+            let lines = texts.iter().map(|(id, _)| id);
+            if ids.iter().enumerate().all(is_row) && lines.enumerate().all(is_row) {
+                return Err(usage(format!(
+                    "{}: lines with gaps are left out, and which text is of which item their numbers do not tell; give the \
+                     items ids, or leave out `missing drop`",
+                    data.display()
+                )));
+            }
             let mut by_id: HashMap<String, Option<String>> = texts.into_iter().collect();
             let own = |id: &String| (id.clone(), by_id.remove(id).flatten());
             texts = ids.iter().map(own).collect();
         }
-        Texts {
+        Ok(Texts {
             name: self.name,
             texts: texts.into_iter().map(|(_, text)| text).collect(),
-        }
+        })
     }
 }
 
@@ -94,14 +106,14 @@ impl Request {
         if source.is_images() && !texts.is_empty() {
             digest = format!("{digest}+{}", digest_of(&texts));
         }
+        let texts = texts
+            .into_iter()
+            .map(|of| of.of(collection.ids(), source.path()));
         let mut job = Job {
             recipe,
             protocol: asked.protocol(&collection)?,
             photos: source.photos(),
-            texts: texts
-                .into_iter()
-                .map(|of| of.of(collection.ids()))
-                .collect(),
+            texts: texts.collect::<Result<_>>()?,
             views,
             data: source.path().display().to_string(),
             digest,

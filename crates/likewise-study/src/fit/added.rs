@@ -13,7 +13,7 @@ use crate::advise::ADVISED;
 use crate::environment::Environment;
 use crate::journal::{self, Journal, Place};
 use crate::labels::{self, Joined};
-use crate::run_folder::{RunFolder, Work, data_alone, rows_of};
+use crate::run_folder::{DataOf, RunFolder, Work, have_same_items, rows_of};
 use crate::source::Source;
 use crate::{Result, failed, live, usage};
 
@@ -24,21 +24,22 @@ impl Request {
         &self,
         source: &Source,
         collection: &mut Collection,
+        named_by: &str,
         at: &Environment,
     ) -> Result<(String, Option<Joined>)> {
         let digest = source.digest()?;
+        let items = (&*digest, Some(named_by));
         if self.add_labels.is_empty() {
             let Some(again) = &self.again else {
                 return Ok((digest, None));
             };
             let entries = live::entries(&again.run)?;
             let has_page = journal::standing(&entries).next().is_some();
-            let is_same = data_alone(&again.data) == data_alone(&digest);
-            if is_same || has_page || again.data.contains(';') {
+            if again.is_of(items) || has_page || again.data.contains(';') {
                 // Those that were added to it, or given on its page, are in no file that is read again.
-                self.check_same_data(&digest, again, at)?;
+                self.check_same_data(items, again, at)?;
             }
-            if self.keeps_labels_of(&digest).is_none() || digest == again.data {
+            if self.keeps_labels_of(items).is_none() || digest == again.data {
                 return Ok((digest, None));
             }
             let none: [&Path; 0] = [];
@@ -47,7 +48,7 @@ impl Request {
             return Ok((digest, None));
         }
         if let Some(again) = &self.again {
-            self.check_same_data(&digest, again, at)?;
+            self.check_same_data(items, again, at)?;
         }
         let joined = labels::join(collection, self.own_items(), &self.add_labels, at.monitor)?;
         if joined.missing > 0 {
@@ -73,12 +74,17 @@ impl Request {
         Ok((digest, Some(joined)))
     }
 
-    /// Fails where the data of a run are others by now, and the run would be replaced: labels that go by the
-    /// number of a row would be those of other items.
-    fn check_same_data(&self, digest: &str, again: &Again, at: &Environment) -> Result<()> {
+    /// Fails where the data of a run are others by now, or read otherwise, and the run would be replaced: labels that go
+    /// by the number of a row would be those of other items.
+    fn check_same_data(&self, items: DataOf, again: &Again, at: &Environment) -> Result<()> {
         let path = self.data.display();
-        if data_alone(&again.data) != data_alone(digest) {
-            let changed = format!("{path}: these data have changed since the run was made of them");
+        if !again.is_of(items) {
+            let how = if again.is_of((items.0, None)) {
+                "are read otherwise, by which ids may be of other items,"
+            } else {
+                "have changed"
+            };
+            let changed = format!("{path}: these data {how} since the run was made of them");
             if again.as_model {
                 return Err(usage(format!(
                     "{changed}; make another run of them, with all labels"
@@ -90,7 +96,7 @@ impl Request {
             }
             at.monitor.warn(changed);
         } else if let Some(file) = &self.read.labels
-            && again.data.split(';').next() != Some(digest)
+            && again.data.split(';').next() != Some(items.0)
         {
             at.monitor.warn(format!(
                 "{}: it has changed since the run was made, whose labels stand; give it as `add_labels` to \
@@ -119,17 +125,16 @@ impl Request {
         stays
     }
 
-    /// The run whose labels stay what they are, since none are added, where data of this digest have its items.
-    fn keeps_labels_of(&self, digest: &str) -> Option<&Again> {
+    /// The run whose labels stay what they are, since none are added, where these data have its items.
+    fn keeps_labels_of(&self, items: DataOf) -> Option<&Again> {
         let again = self.again.as_ref()?;
-        let is_same = data_alone(&again.data) == data_alone(digest);
-        (self.add_labels.is_empty() && is_same).then_some(again)
+        (self.add_labels.is_empty() && again.is_of(items)).then_some(again)
     }
 
     /// The same, where the features are its own as well, so that its learning goes on.
-    pub(super) fn goes_on_of(&self, digest: &str) -> Option<&Again> {
-        let again = self.keeps_labels_of(digest)?;
-        let is_same = again.has_items_of(digest, self.read.labels.is_some());
+    pub(super) fn goes_on_of(&self, items: DataOf) -> Option<&Again> {
+        let again = self.keeps_labels_of(items)?;
+        let is_same = again.has_items_of(items.0, self.read.labels.is_some());
         is_same.then_some(again)
     }
 
@@ -137,20 +142,19 @@ impl Request {
     /// hold.
     ///
     /// Fails while the run is served, and where labels were given since this began.
-    pub(super) fn page(&self, digest: &str, work: &Work) -> Result<Option<Journal>> {
+    pub(super) fn page(&self, items: DataOf, work: &Work) -> Result<Option<Journal>> {
         let Some(again) = &self.again else {
             return Ok(None);
         };
         if !self.rights.renew {
             if work.finished().is_none() {
-                self.check_no_page_of_others(digest)?;
+                self.check_no_page_of_others(items)?;
             }
             return Ok(None);
         }
         // With other data it goes aside.
-        let stays = data_alone(&again.data) == data_alone(digest);
         let is_wanted = self.goes_by_its_page() || again.run.join(journal::NAME).exists();
-        if !stays || !is_wanted {
+        if !again.is_of(items) || !is_wanted {
             return Ok(None);
         }
         let (journal, _) = Journal::open(&again.run)?;
@@ -165,14 +169,14 @@ impl Request {
 
     /// Fails where labels that were given to another run of the same data, in whose place this one goes, would win over
     /// those that are added.
-    fn check_no_page_of_others(&self, digest: &str) -> Result<()> {
+    fn check_no_page_of_others(&self, items: DataOf) -> Result<()> {
         let Some(out) = self.out.as_deref().filter(|_| self.goes_by_its_page()) else {
             return Ok(());
         };
         let Ok(record) = RunFolder::read_by(out, RunFolder::record) else {
             return Ok(());
         };
-        let is_same = data_alone(&record.data_sha256) == data_alone(digest);
+        let is_same = have_same_items(record.data_of(), items);
         if is_same && !journal::entries(out)?.is_empty() {
             return Err(usage(format!(
                 "{}: labels that were given on the page of this run would win over those that are added; name another folder",
@@ -187,14 +191,14 @@ impl Request {
         &self,
         joined: &Joined,
         collection: &Collection,
-        digest: &str,
+        items: DataOf,
         work: &Work,
         at: &Environment,
     ) -> Result<()> {
         let has_page = |again: &Again| again.run.join(journal::NAME).exists();
         if self.again.as_ref().is_some_and(has_page) {
-            let mut page = self.page(digest, work)?;
-            self.noted(page.as_mut(), collection, Some(joined), digest, at)?;
+            let mut page = self.page(items, work)?;
+            self.noted(page.as_mut(), collection, Some(joined), items, at)?;
         }
         Ok(())
     }
@@ -206,7 +210,7 @@ impl Request {
         page: Option<&mut Journal>,
         collection: &Collection,
         joined: Option<&Joined>,
-        digest: &str,
+        items: DataOf,
         at: &Environment,
     ) -> Result<Option<Place>> {
         let Some(again) = &self.again else {
@@ -215,7 +219,7 @@ impl Request {
         let Some(joined) = joined else {
             // Of other data it has the names that these say.
             return Ok(self
-                .keeps_labels_of(digest)
+                .keeps_labels_of(items)
                 .and_then(|again| again.journal.clone()));
         };
         let Some(page) = page else {
@@ -227,13 +231,13 @@ impl Request {
         });
         let who = names.collect::<Vec<_>>().join(", ");
         let hides = again.config.protocol.labels_per_class.is_some();
-        let items = rows_of(collection);
+        let rows = rows_of(collection);
         let added = live::Added {
             files: &who,
             given: &joined.given,
             hides,
         };
-        let count = live::note(page, &again.items, &items, added, at.monitor)?;
+        let count = live::note(page, &again.items, &rows, added, at.monitor)?;
         if count > 0 {
             let labels = if count == 1 {
                 "1 label stands".to_owned()

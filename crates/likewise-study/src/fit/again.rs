@@ -138,6 +138,7 @@ impl Request {
                 as_model,
                 asked_for,
                 data: record.data_sha256,
+                named_by: record.named_by,
                 items_sha256,
                 model,
                 learned,

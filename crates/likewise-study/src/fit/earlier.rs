@@ -6,7 +6,7 @@ use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 
 use crate::journal::Place;
-use crate::run_folder::Config;
+use crate::run_folder::{Config, DataOf, have_same_items};
 use crate::study::Results;
 use crate::{Result, failed};
 
@@ -30,7 +30,9 @@ pub struct Again {
     pub(super) asked_for: bool,
     /// Digest of the data it was made of.
     pub(super) data: String,
-    /// The parts of that which are not of labels.
+    /// What its items went by, where that is known.
+    pub(super) named_by: Option<String>,
+    /// The parts of that digest which are not of labels.
     pub(super) items_sha256: Vec<String>,
     /// The model that learning goes on from, where it does.
     pub(super) model: Option<Model>,
@@ -67,6 +69,11 @@ impl Chosen {
 }
 
 impl Again {
+    /// Whether an id is of the same item in these data.
+    pub(super) fn is_of(&self, items: DataOf) -> bool {
+        have_same_items((&self.data, self.named_by.as_deref()), items)
+    }
+
     /// Whether data of this digest have the same items with the same features; `of_file` where a file of labels is in it.
     pub(super) fn has_items_of(&self, digest: &str, of_file: bool) -> bool {
         self.items_sha256 == without_labels(digest, of_file)

@@ -27,7 +27,7 @@ use crate::inputs::Inputs;
 use crate::recipe::{Recipe, Traits};
 use crate::report::{Map, Thumbnails, pictures};
 use crate::run_folder::{
-    IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, is_same,
+    DataOf, IndexCard, Models, Rights, RunFolder, SEVERAL_LABELS, Work, check_output, is_same,
 };
 use crate::source::{Encoded, Labeled, ReadAs, Source, Trained, with_view};
 use crate::study::{Choice, CrossResults, CrossStudy, Protocol, Results};
@@ -170,14 +170,15 @@ impl Request {
             pretrained,
         } = self.load(&source, &recipe, at)?;
         let named_by = self.named_by(&collection, layout.as_ref());
-        let (digest, joined) = self.join_labels(&source, &mut collection, at)?;
+        let (digest, joined) = self.join_labels(&source, &mut collection, &named_by, at)?;
+        let items = (&*digest, Some(&*named_by));
         if self.stays(joined.as_ref(), &work, at) {
-            self.note_again(&joined.unwrap_or_default(), &collection, &digest, &work, at)?;
+            self.note_again(&joined.unwrap_or_default(), &collection, items, &work, at)?;
             let results = RunFolder::read_by(out, RunFolder::metrics)?;
             return Ok(Outcome::Found(Box::new(results)));
         }
         // Held to the end: what is labeled while this fits would be missing from it.
-        let mut page = self.page(&digest, &work)?;
+        let mut page = self.page(items, &work)?;
         let ids = self.tuples.is_some().then(|| collection.ids().to_vec());
         let (collection, name) = with_view(collection, self.read.view.as_deref(), at.monitor)?;
         let view = collection.view(Some(&name))?;
@@ -194,11 +195,11 @@ impl Request {
         }
         let labeled = collection.labels.as_ref().and_then(Labeled::of);
         estimate(&shape, &recipe, &self.asked, labeled).check(at.max_memory)?;
-        let before = self.before(ids.as_deref(), &collection, &digest, at)?;
+        let before = self.before(ids.as_deref(), &collection, items, at)?;
         work.check_data(&digest)?;
         let (tuples, of_tuples) =
             read_tuples(self.tuples.as_ref(), ids.as_deref(), &collection, at)?;
-        let journal = self.noted(page.as_mut(), &collection, joined.as_ref(), &digest, at)?;
+        let journal = self.noted(page.as_mut(), &collection, joined.as_ref(), items, at)?;
         let mut job = Job {
             recipe,
             protocol,
@@ -356,15 +357,17 @@ impl Request {
             let column = self.read.table.id_column.as_deref().filter(|_| is_table);
             return column.map_or_else(|| "own".to_owned(), |column| format!("column {column}"));
         }
+        // How many there are depends on the matrix of an archive, and on what separates columns.
+        let rows = format!("{} rows", items.len());
         match layout.filter(|layout| layout.missing == Missing::Drop) {
             // Which lines these are, the columns decide, and how their numbers are written.
             Some(layout) => {
                 let (columns, how) = (&layout.columns, (layout.lenient, layout.decimal));
                 let all = serde_json::to_string(&(columns, how)).unwrap_or_default();
                 let digest = likewise_io::digest_parts([all.as_bytes()]);
-                format!("rows without gaps in {}", &digest[..16])
+                format!("{rows} without gaps in {}", &digest[..16])
             }
-            None => "rows".to_owned(),
+            None => rows,
         }
     }
 
@@ -436,7 +439,8 @@ impl Request {
         let training = |mut items: Collection| {
             if self.again.is_some() || !self.add_labels.is_empty() {
                 let monitor = &Monitor::silent();
-                self.join_labels(source, &mut items, &Environment { monitor, ..*at })?;
+                let (named_by, at) = (self.named_by(&items, None), Environment { monitor, ..*at });
+                self.join_labels(source, &mut items, &named_by, &at)?;
             }
             self.protocol(&items)?.training(&items)
         };
@@ -467,7 +471,7 @@ impl Request {
         &self,
         ids: Option<&[String]>,
         collection: &Collection,
-        digest: &str,
+        items: DataOf,
         at: &Environment,
     ) -> Result<Option<(Model, usize)>> {
         let again = self.again.as_ref();
@@ -475,7 +479,7 @@ impl Request {
         else {
             return Ok(None);
         };
-        if self.goes_on_of(digest).is_none() {
+        if self.goes_on_of(items).is_none() {
             at.monitor.warn(
                 "the data have changed since the run was made of them: all triplets are learned anew",
             );

@@ -32,7 +32,7 @@ impl Record {
     }
 
     /// What tells its data.
-    pub(super) fn data_of(&self) -> DataOf<'_> {
+    pub(crate) fn data_of(&self) -> DataOf<'_> {
         (&self.data_sha256, self.named_by.as_deref())
     }
 
@@ -82,8 +82,8 @@ pub struct Record {
     pub data: String,
     /// Their digest.
     pub data_sha256: String,
-    /// What the items go by: `own` ids, `column NAME` of a table where one was asked for, or `rows`, their numbers; where
-    /// lines with gaps are left out, `rows without gaps in` and a digest of the columns and how they are read. Where this
+    /// What the items go by: `own` ids, `column NAME` of a table where one was asked for, or the numbers of `N rows`; where
+    /// lines with gaps are left out, `N rows without gaps in` and a digest of the columns and how they are read. Where this
     /// differs, the same file may give an id to another item. Absent in runs of older versions, and of arrays.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub named_by: Option<String>,
@@ -160,7 +160,7 @@ pub struct Origin {
 }
 
 /// The digest of the data of a run, and what their items go by where that is known.
-pub(super) type DataOf<'a> = (&'a str, Option<&'a str>);
+pub(crate) type DataOf<'a> = (&'a str, Option<&'a str>);
 
 /// What tells the data of a run from others: other labels of theirs, or another encoder, make no other items.
 pub fn data_alone(digest: &str) -> &str {
@@ -169,7 +169,7 @@ pub fn data_alone(digest: &str) -> &str {
 }
 
 /// Whether an id is of the same item in both.
-pub(super) fn have_same_items(a: DataOf, b: DataOf) -> bool {
+pub(crate) fn have_same_items(a: DataOf, b: DataOf) -> bool {
     let agree = a.1.is_none() || b.1.is_none() || a.1 == b.1;
     data_alone(a.0) == data_alone(b.0) && agree
 }

@@ -486,7 +486,7 @@ mod tests {
             protocol: crate::study::Protocol::default(),
         };
         let record = "{\"version\": \"1\", \"arguments\": [], \"seed\": 0, \"data\": \"a\", \"data_sha256\": \"one\", \
-                      \"named_by\": \"rows 3\", \"items\": 3, \"seconds\": {}, \"threads\": 1, \"parts\": {}}";
+                      \"named_by\": \"3 rows\", \"items\": 3, \"seconds\": {}, \"threads\": 1, \"parts\": {}}";
         std::fs::write(path.join(RECORD), record).unwrap();
         let overwrite = Rights {
             overwrite: true,
@@ -504,10 +504,10 @@ mod tests {
         };
         let is_free = || Journal::open(path).is_ok();
         for (data, named_by, free) in [
-            ("one; labels two", "rows 3", true),
-            ("one", "rows 2", false),
+            ("one; labels two", "3 rows", true),
+            ("one", "2 rows", false),
             ("one", "column a", false),
-            ("two", "rows 3", false),
+            ("two", "3 rows", false),
         ] {
             let (work, noted) = begun(data, named_by);
             noted.unwrap();
@@ -516,12 +516,12 @@ mod tests {
             assert!(is_free());
         }
         // Who looks first drops nothing that was begun.
-        let (mut killed, _) = begun("three", "rows 3");
+        let (mut killed, _) = begun("three", "3 rows");
         killed.over = true;
         drop(killed);
         assert!(has_begun(path));
         let held = Journal::open(path).unwrap();
-        let (work, noted) = begun("two", "rows 3");
+        let (work, noted) = begun("two", "3 rows");
         assert!(noted.is_err() && has_begun(path));
         drop((work, held));
     }
