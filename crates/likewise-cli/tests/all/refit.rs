@@ -392,7 +392,11 @@ fn what_items_go_by_differs_wherever_a_file_can_be_read_so_that_ids_go_to_others
     };
     // Two columns, and one whose name is theirs in one word: gaps in other lines.
     let cells = |i: usize| {
-        let (p, q, pq) = (gap(i == 4, i % 7), gap(i == 5, i % 5), gap(i == 9, i % 3));
+        let (p, q, pq) = (
+            gap(i == 4, i % 7),
+            gap(i == 5, i % 5),
+            gap(i == 9 || i == 8, i % 3),
+        );
         format!("{p};{q};{pq};{}", i % 11)
     };
     scene.text("t.csv", &sixty("p;q;pq;r", cells));

@@ -47,22 +47,27 @@ impl Column {
         })
     }
 
-    /// The texts of these items, of which images may be fewer than lie there, and lines with gaps left out.
+    /// The texts of these items: images may be fewer than lie there, and lines that are blank or have gaps are left out.
     ///
-    /// Fails where lines were left out that nothing but their number tells from others.
+    /// Fails where lines were left out and no ids tell which.
     fn of(self, ids: &[String], data: &Path) -> Result<Texts> {
         let mut texts = self.texts;
         if texts.len() != ids.len() {
+            let lines = texts.len();
+            let mut by_id: HashMap<String, Option<String>> = texts.into_iter().collect();
             let is_row = |(row, id): (usize, &String)| *id == row.to_string();
-            let lines = texts.iter().map(|(id, _)| id);
-            if ids.iter().enumerate().all(is_row) && lines.enumerate().all(is_row) {
+            let tell = by_id.len() == lines
+                && ids.iter().all(|id| by_id.contains_key(id))
+                && !ids.iter().enumerate().all(is_row);
+            if !tell {
                 return Err(usage(format!(
-                    "{}: lines with gaps are left out, and which text is of which item their numbers do not tell; give the \
-                     items ids, or leave out `missing drop`",
-                    data.display()
+                    "{}: it has {lines} lines of texts and {} items, since lines that are blank or have gaps are left out, \
+                     and no ids tell which text is whose; give it a column `id` that does not count rows, or delete \
+                     those lines",
+                    data.display(),
+                    ids.len()
                 )));
             }
-            let mut by_id: HashMap<String, Option<String>> = texts.into_iter().collect();
             let own = |id: &String| (id.clone(), by_id.remove(id).flatten());
             texts = ids.iter().map(own).collect();
         }
@@ -230,4 +235,41 @@ fn named(views: &[String]) -> (Vec<String>, Vec<String>) {
     let name = |view: &String| view.strip_suffix(TEXT).unwrap_or(view).to_owned();
     let texts = views.iter().filter(is_text).map(name).collect();
     (views.iter().map(name).collect(), texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_of_the_item_whose_id_its_line_has() {
+        let of = |lines: &[&str], ids: &[&str]| {
+            let text = |id: &&str| ((*id).to_owned(), Some(format!("text of {id}")));
+            let texts = lines.iter().map(text).collect();
+            let column = Column {
+                name: "title".into(),
+                texts,
+            };
+            let ids: Vec<String> = ids.iter().map(|&id| id.to_owned()).collect();
+            column.of(&ids, Path::new("x.csv"))
+        };
+        let found = of(&["a", "b", "c", "d"], &["b", "d"]).unwrap().texts;
+        assert_eq!(
+            found,
+            [Some("text of b".to_owned()), Some("text of d".to_owned())]
+        );
+        for (lines, ids) in [
+            // Numbers of rows are counted anew without the lines that are left out.
+            (&["0", "1", "2"][..], &["0", "1"][..]),
+            (&["a.png", "b.png", "c.png"], &["0", "1"]),
+            (&["0", "1", "0", "1"], &["0", "1", "2"]),
+            (&["a", "b", "a"], &["a", "b"]),
+            (&["a", "b", "c"], &["a", "z"]),
+        ] {
+            let Err(error) = of(lines, ids) else {
+                panic!("{lines:?} for {ids:?}");
+            };
+            assert!(error.to_string().contains("which text is whose"), "{error}");
+        }
+    }
 }
