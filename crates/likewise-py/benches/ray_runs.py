@@ -12,6 +12,10 @@ import time
 import numpy as np
 
 
+#: Bytes of the store of a node.
+STORE = 3 * 2**30
+
+
 def sent():
     """Bytes that the loopback device has seen."""
     with open("/proc/net/dev") as file:
@@ -28,9 +32,11 @@ def cluster(nodes):
     import ray
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    # By itself such a cluster has stores of 150 MB, which are full of one graph: then all waits for the disk.
+    store = {"num_cpus": 1, "object_store_memory": STORE}
+    made = Cluster(initialize_head=True, head_node_args={**store, "include_dashboard": False})
     for _ in range(nodes - 1):
-        made.add_node(num_cpus=1)
+        made.add_node(**store)
     ray.init(address=made.address, log_to_driver=False, logging_level="error")
     try:
         # Workers are there, and have imported what they need.

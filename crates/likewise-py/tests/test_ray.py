@@ -376,6 +376,123 @@ def test_a_killed_driver_goes_on_with_its_scores(tmp_path, cluster, data):
         likewise.ray.propagate(graph, y, checkpoint=tmp_path / "c", alpha=0.5, **settings)
 
 
+def test_a_folder_is_of_what_it_was_made_of_and_of_nothing_else(tmp_path, data):
+    x, y, _ = data
+    r, shards = likewise.ray, npy_shards(tmp_path / "x", x)
+    lists = dict(k=4, out=tmp_path / "lists", block_rows=120)
+    paths = r.neighbors(shards, **lists)
+    assert r.neighbors(shards, **lists) == paths
+    # Of the same shape: the same shard with other rows, and the same shards in another order.
+    np.save(tmp_path / "a.npy", x[:250])
+    np.save(tmp_path / "b.npy", x[250:])
+    both = [tmp_path / "a.npy", tmp_path / "b.npy"]
+    r.neighbors(both, k=4, out=tmp_path / "of both")
+    with pytest.raises(ValueError, match="holds what was made with rows_of"):
+        r.neighbors(both[::-1], k=4, out=tmp_path / "of both")
+    np.save(shards / "part-0.npy", 1 + np.load(shards / "part-0.npy"))
+    with pytest.raises(ValueError, match="holds what was made with rows_of"):
+        r.neighbors(shards, **lists)
+    # A graph of the same entries with other weights.
+    graph = r.graph(x, 9, out=tmp_path / "graph", block_rows=250)
+    spread = dict(checkpoint=tmp_path / "state", every=5)
+    r.propagate(graph, y, **spread)
+    for path in graph:
+        rows = sparse.load_npz(path)
+        rows.data **= 2
+        sparse.save_npz(path, rows, compressed=False)
+    with pytest.raises(ValueError, match="holds what was made with graph"):
+        r.propagate(graph, y, **spread)
+    # Embeddings of shards of the same names.
+    learner = likewise.MetricLearner("rca", measure=False).fit(x, items()[1])
+    first = r.embed(learner, shards, tmp_path / "e")
+    other = npy_shards(tmp_path / "other", 2 + x)
+    with pytest.raises(ValueError, match="holds part-0.npy of another shard"):
+        r.embed(learner, other, tmp_path / "e")
+    # More may come to a folder.
+    np.save(tmp_path / "more.npy", x[:3])
+    assert r.embed(learner, tmp_path / "more.npy", tmp_path / "e") == [f"{tmp_path}/e/more.npy"]
+    assert r.embed(learner, shards, tmp_path / "e") == first
+    np.save(shards / "part-1.npy", x[7:8])
+    with pytest.raises(ValueError, match="holds part-1.npy of another shard, or of what"):
+        r.embed(learner, shards, tmp_path / "e")
+
+
+def test_a_call_goes_on_with_another_number_of_workers(tmp_path, data):
+    x, y, graph = data
+    r, out = likewise.ray, tmp_path / "graph"
+    paths = r.graph(x, 9, out=out, workers=4)
+    os.remove(paths[-1])
+    assert len(paths) == 8 and r.graph(x, 9, out=out, workers=2) == paths
+    stopped = dict(checkpoint=tmp_path / "state", every=5)
+    with pytest.warns(likewise.LikewiseWarning, match="stopped after 10"):
+        r.propagate(graph, y, workers=4, max_iterations=10, **stopped)
+    same_scores(r.propagate(graph, y, workers=2, **stopped), one_process(graph, y))
+
+
+def test_stores_that_are_too_small_are_a_warning():
+    crew = importlib.import_module("likewise.ray.crew").Crew(None, 1, 0)
+    with pytest.warns(likewise.LikewiseWarning, match="and some 1000000.0 GB are needed"):
+        crew.warn_of_store(1e15)
+
+
+def test_what_goes_on_does_not_begin_anew(tmp_path, data, monkeypatch):
+    _, y, graph = data
+    how = dict(block_rows=170, every=5, checkpoint=tmp_path / "state")
+    with pytest.warns(likewise.LikewiseWarning, match="stopped after 10"):
+        likewise.ray.propagate(graph, y, max_iterations=10, **how)
+
+    def never(*_):
+        raise ValueError("it began anew")
+
+    monkeypatch.setattr(FILES["conjugate"], "begin", never)
+    same_scores(likewise.ray.propagate(graph, y, **how), one_process(graph, y))
+    with pytest.raises(ValueError, match="it began anew"):
+        likewise.ray.propagate(graph, y, **{**how, "checkpoint": tmp_path / "other"})
+
+
+def test_columns_of_shards_go_by_their_names(tmp_path, data):
+    x, _, _ = data
+    names = [f"c{c}" for c in range(x.shape[1])]
+    folder, wanted = tmp_path / "x", likewise.ray.neighbors(x, 4)[0]
+    folder.mkdir()
+    columns = {name: x[:, c] for c, name in enumerate(names)}
+    half = len(x) // 2
+    index, labels = np.arange(len(x)) % half, np.arange(len(x)) % 3
+    first = arrow.table({**columns, "__index_level_0__": index, "y": labels}).slice(0, half)
+    parquet.write_table(first, folder / "a.parquet")
+    turned = arrow.table({name: columns[name] for name in reversed(names)}).slice(half)
+    parquet.write_table(turned, folder / "b.parquet")
+    ids, _ = likewise.ray.neighbors(folder, 4)
+    assert (ids == wanted).all()
+    one = tmp_path / "one.parquet"
+    parquet.write_table(turned.slice(0, 1), one)
+    found, similarities = likewise.ray.search(folder, one, 1)
+    assert similarities[0, 0] > 0.999999
+    parquet.write_table(turned.rename_columns([*names[1:], "other"]), folder / "b.parquet")
+    with pytest.raises(ValueError, match="b.parquet has no column of numbers 'c0'"):
+        likewise.ray.neighbors(folder, 4)
+
+
+def test_a_run_on_a_table_embeds_by_its_columns_and_not_without_what_it_makes_of_them(tmp_path, data):
+    x, y, _ = data
+    names = [f"c{c}" for c in range(x.shape[1])]
+    columns = {name: x[:, c] for c, name in enumerate(names)}
+    labels = [str(of) for of in items()[1]]
+    parquet.write_table(arrow.table({**columns, "label": labels}), tmp_path / "x.parquet")
+    words = arrow.array(["u", "v"] * (len(x) // 2))
+    parquet.write_table(arrow.table({**columns, "kind": words, "label": labels}), tmp_path / "w.parquet")
+    for name in ("x", "w"):
+        command = ["fit", f"{tmp_path}/{name}.parquet", "--recipe", "rca", "-q", "-o", f"{tmp_path}/run-{name}"]
+        subprocess.run([sys.executable, "-m", "likewise", *command], check=True)
+    turned = tmp_path / "turned.parquet"
+    parquet.write_table(arrow.table({name: columns[name] for name in reversed(names)}), turned)
+    (path,) = likewise.ray.embed(tmp_path / "run-x", turned, tmp_path / "e")
+    made = np.stack(parquet.read_table(path)["embedding"].to_numpy())
+    np.testing.assert_allclose(made, np.load(tmp_path / "run-x/embeddings.npy"), atol=1e-6)
+    with pytest.raises(ValueError, match="whose columns it brings to one scale or makes of words"):
+        likewise.ray.embed(tmp_path / "run-w", turned, tmp_path / "f")
+
+
 # What cannot be used.
 
 
@@ -391,6 +508,7 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
     (tmp_path / "none.npy").write_bytes(b"nothing")
     (tmp_path / "short.npy").write_bytes((tmp_path / "x.npy").read_bytes()[:-50])
     (tmp_path / "none.parquet").write_bytes(b"nothing")
+    (tmp_path / "cut.npz").write_bytes(b"PK" + bytes(30))
     sparse.save_npz(tmp_path / "half.npz", graph[:200])
     lone = sparse.csr_matrix(([1.0], ([0], [1])), shape=(500, 500))
     away = sparse.csr_matrix(([1.0, 1.0], ([0, 499], [499, 0])), shape=(500, 500))
@@ -411,9 +529,10 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.neighbors(at("none.npy"), 3), ValueError, "is no .npy file"),
         (lambda: r.neighbors(at("short.npy"), 3), ValueError, "is cut off"),
         (lambda: r.neighbors(at("none.parquet"), 3), ValueError, "is no parquet file"),
+        (lambda: r.propagate(at("cut.npz"), y), ValueError, "cut.npz cannot be read"),
         (lambda: r.neighbors(x, 3, block_rows=0), ValueError, "^block_rows = 0"),
         (lambda: r.neighbors(x, 3, workers=0), ValueError, "^workers = 0"),
-        (lambda: r.neighbors(x, 3, threads=9), ValueError, "^threads = 9: the cluster has 4"),
+        (lambda: r.neighbors(x, 3, threads=9), ValueError, "^threads = 9: no machine of the cluster has more than 4"),
         (lambda: r.neighbors(x, 3, out=7), TypeError, "^out = 7: must be a path"),
         (lambda: r.graph(x, 500), ValueError, "^n_neighbors = 500"),
         (lambda: r.graph(x, 3, gamma=-1), ValueError, "^gamma = -1"),

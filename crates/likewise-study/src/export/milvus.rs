@@ -68,7 +68,7 @@ pub(super) fn in_python(path: &str, dimensions: usize, compared: Compared) -> St
          index.add_index(\"vector\", index_type=\"{index}\", metric_type=\"{metric}\")\n\
          client.create_collection(\"items\", schema=schema, index_params=index, consistency_level=\"Strong\")\n\
          for batch in pq.ParquetFile({path}).iter_batches(1000):\n\
-         \x20   client.insert(\"items\", {rows})\n\
+         \x20   client.upsert(\"items\", {rows})\n\
          client.search(\"items\", [{query}], limit=10)[0]"
     )
 }

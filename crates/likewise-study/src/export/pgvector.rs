@@ -41,9 +41,11 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
     let written = copy::items(&mut client, &table, contents, done, at.monitor)
         .map_err(|e| e.into_error(&place))?;
     at.monitor.start("index", None);
-    if store.index == IndexKind::Hnsw {
-        build_index(&mut client, &table).map_err(said)?;
+    match store.index {
+        IndexKind::Hnsw => build_index(&mut client, &table),
+        _ => drop_index(&mut client, &table),
     }
+    .map_err(said)?;
     let analyze = format!("ANALYZE {}", table.name);
     client.batch_execute(&analyze).map_err(said)?;
     at.monitor.end();
@@ -154,4 +156,16 @@ fn build_index(client: &mut Client, table: &Table) -> std::result::Result<(), po
         "CREATE INDEX ON {} USING hnsw (embedding {})",
         table.name, table.class
     ))
+}
+
+/// Removes the index that an export made before, by which the server would not compare with all.
+fn drop_index(client: &mut Client, table: &Table) -> std::result::Result<(), postgres::Error> {
+    let there = "SELECT i.indexrelid::regclass::text FROM pg_index i \
+                 JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam \
+                 WHERE i.indrelid = to_regclass($1::text) AND m.amname = 'hnsw'";
+    for row in client.query(there, &[&table.name])? {
+        let name: String = row.get(0);
+        client.batch_execute(&format!("DROP INDEX {name}"))?;
+    }
+    Ok(())
 }

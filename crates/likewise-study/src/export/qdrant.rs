@@ -57,7 +57,10 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         at.monitor.step((to - first) as u64)?;
     }
     at.monitor.end();
-    let (all, own) = (collection.count(None)?, collection.count(Some(contents))?);
+    let (all, own) = (
+        collection.count(&json!({}))?,
+        collection.count(&of_run(contents))?,
+    );
     if all != n || own != n {
         return Err(failed(format!(
             "{}: the collection {} holds {all} points, {own} of this run, where {n} were written; \
@@ -87,6 +90,11 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
     })
 }
 
+/// The points of these contents.
+fn of_run(contents: &Contents) -> Value {
+    json!({"must": [{"key": "run", "match": {"value": contents.mark}}]})
+}
+
 struct Collection<'a> {
     server: &'a Server,
     path: String,
@@ -94,17 +102,35 @@ struct Collection<'a> {
 }
 
 impl Collection<'_> {
-    /// How many points of these contents it holds; it is made where it is not there.
+    /// How many points of these contents it holds; it is made where it is not there. One that was begun goes on, also
+    /// where it may be overwritten.
+    ///
+    /// Fails on one that holds something else, which may not be overwritten, and on points that no export made.
     fn begin(&self, overwrite: bool, contents: &Contents) -> Result<usize> {
         let wanted = (
             contents.vectors.dimensions() as u64,
             distance(contents.compared),
         );
         let there = self.server.get(&self.path)?;
-        if let (Some(there), false) = (&there, overwrite) {
+        if let Some(there) = &there {
+            let foreign = self.count(&json!({"must": [{"is_empty": {"key": "run"}}]}))?;
+            if foreign > 0 {
+                return Err(usage(format!(
+                    "{}: the collection {} holds {foreign} points that no export made, and is left alone; name another one",
+                    self.server.place(),
+                    self.name
+                )));
+            }
             let vectors = &there["result"]["config"]["params"]["vectors"];
             let own = (vectors["size"].as_u64(), vectors["distance"].as_str());
-            if own != (Some(wanted.0), Some(wanted.1)) {
+            let all = self.count(&json!({}))?;
+            let done = self.count(&of_run(contents))?;
+            let n = contents.items.len();
+            let is_same = own == (Some(wanted.0), Some(wanted.1));
+            if is_same && all == done && (!overwrite || done < n) {
+                return Ok(done.min(n));
+            }
+            if !overwrite && !is_same {
                 let own = match own {
                     (Some(size), Some(distance)) => format!("vectors of {size} by {distance}"),
                     _ => "several vectors a point".to_owned(),
@@ -112,13 +138,10 @@ impl Collection<'_> {
                 let run = format!("vectors of {} by {}", wanted.0, wanted.1);
                 return Err(self.holds(&format!("{own}, the run {run}")));
             }
-            let (all, own) = (self.count(None)?, self.count(Some(contents))?);
-            if all != own {
-                return Err(self.holds(&format!("{} points of something else", all - own.min(all))));
+            if !overwrite {
+                let more = all - done.min(all);
+                return Err(self.holds(&format!("{more} points of something else")));
             }
-            return Ok(own.min(contents.items.len()));
-        }
-        if there.is_some() {
             self.server.delete(&self.path)?;
         }
         let vectors = json!({"vectors": {"size": wanted.0, "distance": wanted.1}});
@@ -159,12 +182,9 @@ impl Collection<'_> {
     }
 
     /// Points that it holds: of the run alone, or all.
-    fn count(&self, of: Option<&Contents>) -> Result<usize> {
-        let mut asked = json!({"exact": true});
-        if let Some(contents) = of {
-            let own = json!({"key": "run", "match": {"value": contents.mark}});
-            asked["filter"] = json!({"must": [own]});
-        }
+    /// How many points it holds, of those that a filter lets through.
+    fn count(&self, filter: &Value) -> Result<usize> {
+        let asked = json!({"exact": true, "filter": filter});
         let path = format!("{}/points/count", self.path);
         let answer = self.server.post(&path, &asked)?;
         let count = answer["result"]["count"].as_u64();

@@ -190,7 +190,8 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     child.wait().unwrap();
     let second = progress();
     assert!(first < second && second < 2000, "{first} {second}");
-    let report = exported(&scene, &server.url, "");
+    // What was begun goes on, and is no other one that would be overwritten.
+    let report = exported(&scene, &server.url, "--overwrite");
     assert_eq!(report["written"], json!(2000 - second));
     assert_eq!(
         (&report["counted"], &report["items"]),
@@ -215,6 +216,13 @@ fn an_export_that_is_cut_off_or_killed_goes_on_and_nothing_comes_twice() {
     );
     let indexes = "SELECT count(*) FROM pg_indexes WHERE tablename = 'likewise'";
     assert_eq!(server.asks(&scene, indexes), "2");
+    // Without an index all are compared with all, also where there was one.
+    let flat = exported(&scene, &server.url, "--index flat");
+    assert_eq!(flat["recall"]["value"], json!(1.0));
+    assert_eq!(server.asks(&scene, indexes), "1");
+    // A whole one is made anew.
+    let anew = exported(&scene, &server.url, "--overwrite");
+    assert_eq!(anew["written"], json!(2000));
 }
 
 #[test]
@@ -335,6 +343,16 @@ fn a_table_of_something_else_is_left_alone() {
     // Somebody took rows away.
     server.asks(&scene, "DELETE FROM likewise WHERE id = '3'");
     refuses("", 2, &["holds 199 rows where 200", "--overwrite"]);
+    // Somebody has a table of that name now.
+    server.asks(
+        &scene,
+        "DROP TABLE likewise; CREATE TABLE likewise (name text)",
+    );
+    refuses(
+        "--overwrite",
+        2,
+        &["likewise", "other columns than an export"],
+    );
     refuses("--table bad;name", 2, &["--table", "letters"]);
     refuses("--table none.items", 1, &["none"]);
 }

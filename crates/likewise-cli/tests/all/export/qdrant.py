@@ -41,9 +41,12 @@ def answer(method, path, body):
         return {"status": "completed"}
     if (method, rest) == ("POST", "points/count"):
         of = None
-        if "filter" in body:
-            (must,) = body["filter"]["must"]
-            of = q.Filter(must=[q.FieldCondition(must["key"], match=q.MatchValue(must["match"]["value"]))])
+        must = body["filter"].get("must", [])
+        if any("is_empty" in one for one in must):
+            # Every point here is one of an export.
+            return {"count": 0}
+        if must:
+            of = q.Filter(must=[q.FieldCondition(must[0]["key"], match=q.MatchValue(must[0]["match"]["value"]))])
         return {"count": shard.count(q.CountRequest(exact=True, filter=of))}
     if (method, rest) == ("POST", "points/query"):
         exact = body.get("params", {}).get("exact", False)

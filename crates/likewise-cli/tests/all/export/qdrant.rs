@@ -152,9 +152,16 @@ impl Double {
             ("POST", "points/count") => {
                 assert_eq!(body["exact"], true);
                 let wanted = &body["filter"]["must"][0];
-                let of = |point: &&Value| match wanted["key"].as_str() {
-                    Some(key) => point["payload"][key] == wanted["match"]["value"],
-                    None => true,
+                let of = |point: &&Value| {
+                    let payload = |key: &Value| &point["payload"][key.as_str().unwrap()];
+                    let is_empty = &wanted["is_empty"]["key"];
+                    if is_empty.is_string() {
+                        payload(is_empty).is_null()
+                    } else if wanted.is_object() {
+                        *payload(&wanted["key"]) == wanted["match"]["value"]
+                    } else {
+                        true
+                    }
                 };
                 ok(json!({"count": points.values().filter(of).count()}))
             }
@@ -302,7 +309,8 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
     assert!(0 < first && first < 2000, "{first}");
     double.blocks(None);
     double.kept.lock().unwrap().looks = 3;
-    let report = exported(&scene, &double, "");
+    // What was begun goes on, and is no other one that would be overwritten.
+    let report = exported(&scene, &double, "--overwrite");
     assert_eq!(report["written"], json!(2000 - first));
     assert_eq!(
         (&report["counted"], &report["compared"]),
@@ -429,6 +437,16 @@ fn a_collection_of_something_else_is_left_alone() {
         (&report["written"], &report["counted"]),
         (&json!(200), &json!(200))
     );
+    // Points that no export made.
+    let own = json!({"id": "1", "vector": vec![0.0; 64], "payload": {"name": "mine"}});
+    let mut kept = double.kept.lock().unwrap();
+    (kept.collections.get_mut("shop").unwrap().1).insert("1".to_owned(), own);
+    drop(kept);
+    for more in ["", " --overwrite"] {
+        let words = ["shop", "1 points that no export made", "name another"];
+        refuses(&format!("--table shop{more}"), &words);
+    }
+    assert_eq!(double.points("shop").len(), 201);
     refuses("--table a.b", &["--table", "without a dot"]);
     refuses("--table a/b", &["--table", "letters"]);
 }

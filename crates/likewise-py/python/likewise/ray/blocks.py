@@ -10,7 +10,7 @@ import numpy as np
 from .._arrays import matrix
 from .._work import count
 from .crew import Crew
-from .shards import Shard, is_address, listed, look, read
+from .shards import Shard, in_order, is_address, listed, look, read
 
 # Rows of a block where none are asked for.
 ROWS = 65_536
@@ -33,13 +33,15 @@ class Collection(NamedTuple):
     rows: int
     columns: int
     array: Optional[np.ndarray]
+    # Columns of numbers of the tables, in the order that they are read; none of matrices and vectors.
+    names: tuple[str, ...]
 
     def plan(self) -> dict:
         """What tells this collection and its cut from others, for `files.claim`."""
         if self.array is not None:
             origin: Any = hashlib.sha256(memoryview(self.array)).hexdigest()
         else:
-            origin = sorted({tuple(block.shard) for block in self.blocks if block.shard})
+            origin = list(dict.fromkeys(block.shard for block in self.blocks))
         return {"rows_of": origin, "block_rows": [block.rows for block in self.blocks]}
 
     def unit_rows(self, crew: Crew) -> list[Any]:
@@ -64,8 +66,10 @@ class Collection(NamedTuple):
         return refs
 
 
-def collection(source: Any, name: str, block_rows: Optional[int], workers: int) -> Collection:
-    """The rows of an array, or of shards.
+def collection(
+    source: Any, name: str, block_rows: Optional[int], workers: int, names: tuple[str, ...] = ()
+) -> Collection:
+    """The rows of an array, or of shards, whose tables are read in the order of the columns `names`, if there are any.
 
     Raises
     ------
@@ -82,6 +86,8 @@ def collection(source: Any, name: str, block_rows: Optional[int], workers: int) 
                 )
         if rows == 0 or columns == 0:
             raise ValueError(f"{name} is empty: {rows} rows of {columns} columns")
+        shards = in_order(shards, name, names)
+        names = next((shard.names for shard in shards if shard.names), ())
     else:
         array = matrix(source, name)
         (rows, columns), shards = array.shape, [None]
@@ -97,7 +103,7 @@ def collection(source: Any, name: str, block_rows: Optional[int], workers: int) 
             if array is not None:
                 check_finite(array[start : start + own], start, name)
             first += own
-    return Collection(blocks, rows, columns, array)
+    return Collection(blocks, rows, columns, array, names)
 
 
 def read_unit(block: Block, array: Optional[np.ndarray] = None) -> np.ndarray:

@@ -24,8 +24,8 @@ SEEN = 40
 ROUNDS = 8
 # Items whose true neighbours are sought.
 SAMPLED = 400
-# Values of a product that are held at a time.
-HELD = 1 << 24
+# Values of a product that are held at a time, with the order of each: 64 MiB.
+HELD = 1 << 22
 
 
 class Cells(NamedTuple):
@@ -125,8 +125,10 @@ def _near(queries: np.ndarray, items: np.ndarray, k: int) -> tuple[np.ndarray, n
     Cells are small and many: an index of each would take longer to make than to ask.
     """
     if k < len(items):
-        rough = queries @ items.T
-        place = np.argpartition(-rough, k - 1, axis=1)[:, :k]
+        place = np.empty((len(queries), k), np.intp)
+        for part in _parts(len(queries), len(items)):
+            rough = queries[part] @ items.T
+            place[part] = np.argpartition(-rough, k - 1, axis=1)[:, :k]
     else:
         place = np.broadcast_to(np.arange(len(items)), (len(queries), len(items)))
     exact = np.empty(place.shape, np.float32)

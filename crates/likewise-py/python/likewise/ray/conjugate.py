@@ -84,6 +84,10 @@ def solve(
     """
     blocks = range(len(systems))
 
+    def own(task: Any, b: int, *given: Any, returns: int = 1) -> Any:
+        """A task of one block."""
+        return crew.submit(task, *given, returns=returns, block=(b, len(systems)))
+
     def wave(task: Any, *given: Any) -> tuple[list[Any], list[Any]]:
         """A task of each block that sends a piece of one vector to the others: what it keeps, and the pieces."""
         sent = [halo.send(crew, task, b, systems[b], *(one[b] for one in given)) for b in blocks]
@@ -93,14 +97,13 @@ def solve(
         """The states with `r`, `u` and `s` computed anew."""
         _, sent = wave(publish, states)
         with_halo = [
-            crew.submit(renew, systems[b], states[b], columns, *halo.received(sent, b))
-            for b in blocks
+            own(renew, b, systems[b], states[b], columns, *halo.received(sent, b)) for b in blocks
         ]
         return wave(show, with_halo)
 
     found = None if checkpoint is None else files.read_json(files.join(checkpoint, "last.json"))
     if found is None:
-        start = [crew.submit(begin, systems[b], columns) for b in blocks]
+        start = [own(begin, b, systems[b], columns) for b in blocks]
         nothing = np.zeros(len(columns))
         states, sent = wave(show, start)
         scalars = Scalars(0, nothing, nothing)
@@ -110,8 +113,7 @@ def solve(
     fresh = True
     while True:
         products = [
-            crew.submit(multiply, systems[b], states[b], *halo.received(sent, b), returns=2)
-            for b in blocks
+            own(multiply, b, systems[b], states[b], *halo.received(sent, b), returns=2) for b in blocks
         ]
         sums = np.sum(crew.get([sums for _, sums in products]), axis=0)
         residuals = np.sqrt(sums[2]) / lengths

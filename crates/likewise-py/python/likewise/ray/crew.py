@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import lru_cache
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from .._work import count
+from .._work import LikewiseWarning, count
 
 
 def ray() -> Any:
@@ -41,17 +42,41 @@ class Crew:
         self.threads = count(threads, "threads")
         self._retries = count(max_retries, "max_retries", 0)
         workers = None if workers is None else count(workers, "workers")
-        processors = int(ray().cluster_resources().get("CPU", 1))
-        if self.threads > processors:
-            raise ValueError(f"threads = {threads}: the cluster has {processors} processors")
-        self.workers = workers or max(1, processors // self.threads)
+        # A task is done by one machine.
+        machines = {of["NodeID"]: int(of["Resources"].get("CPU", 0)) for of in ray().nodes() if of["Alive"]}
+        most = max(machines.values(), default=0)
+        if self.threads > most:
+            raise ValueError(f"threads = {threads}: no machine of the cluster has more than {most} processors")
+        self._places = [of for of, count in sorted(machines.items()) for _ in range(count // self.threads)]
+        self.workers = workers or len(self._places)
 
-    def submit(self, function: Callable, *given: Any, returns: int = 1) -> Any:
-        """What will be the result of the function: one, or a list where it returns several."""
-        task = _remote(function).options(
-            num_returns=returns, num_cpus=self.threads, max_retries=self._retries
-        )
-        return task.remote(*given)
+    def submit(
+        self, function: Callable, *given: Any, returns: int = 1, block: Optional[tuple[int, int]] = None
+    ) -> Any:
+        """What will be the result of the function: one, or a list where it returns several.
+
+        A task of a `block`, number and of how many, is done where its others are, if that machine lives: what it has made
+        lies there, and is not sent to another one that happens to be free.
+        """
+        how = {"num_returns": returns, "num_cpus": self.threads, "max_retries": self._retries}
+        if block is not None:
+            number, blocks = block
+            where = self._places[number * len(self._places) // blocks]
+            affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
+            how["scheduling_strategy"] = affinity(where, soft=True)
+        return _remote(function).options(**how).remote(*given)
+
+    def warn_of_store(self, needed: float) -> None:
+        """Warns where the object stores of all machines hold fewer bytes than are needed at a time."""
+        held = ray().cluster_resources().get("object_store_memory", 0)
+        if needed > held:
+            warnings.warn(
+                f"the object stores of the cluster hold {held / 1e9:.1f} GB, and some {needed / 1e9:.1f} GB are needed: what "
+                "does not fit is written to the disk and read again, which is many times slower; give Ray more "
+                "(object_store_memory), or more machines",
+                LikewiseWarning,
+                stacklevel=4,
+            )
 
     def put(self, value: Any) -> Any:
         """Into the store, once for all tasks."""
@@ -68,7 +93,8 @@ class Crew:
             Where its worker died more often than it may.
         """
         module = ray()
-        died = module.exceptions.WorkerCrashedError
+        names = "WorkerCrashedError", "OutOfMemoryError", "NodeDiedError", "LocalRayletDiedError"
+        died = tuple(getattr(module.exceptions, name) for name in names)
         try:
             return module.get(results)
         except module.exceptions.RayTaskError as e:
@@ -76,6 +102,11 @@ class Crew:
         except died as e:
             cause = e
         if isinstance(cause, died):
+            if isinstance(cause, module.exceptions.OutOfMemoryError):
+                raise RuntimeError(
+                    "memory ran out on a machine of the cluster; give less at a time (block_rows), or let fewer "
+                    "workers work at a time (workers)"
+                ) from cause
             raise RuntimeError(
                 f"the worker of a task died {self._retries + 1} times; raise max_retries, or give less at a time "
                 "(block_rows) where memory runs out"

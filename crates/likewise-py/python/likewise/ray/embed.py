@@ -16,6 +16,8 @@ from .shards import Shard
 
 # The column of a table that holds embeddings.
 COLUMN = "embedding"
+# Of which shard each file of a folder is.
+SHARDS = "shards.json"
 
 
 class Work(NamedTuple):
@@ -37,7 +39,8 @@ def embed(
 ) -> list[str]:
     """Embed shards of rows by a fitted model, each into a shard of its own; or a folder of images, some to a shard.
 
-    A shard that is there is whole, and not made again: after the driver was killed the same call goes on.
+    A shard that is there is whole, and not made again: after the driver was killed the same call goes on, and others may
+    be added to the folder. One whose source was written again since is refused.
 
     **Not** for a folder that one machine embeds in the time that you have: `likewise embed` does it without Ray.
 
@@ -77,7 +80,7 @@ def embed(
     folder, crew = files.address(out, "out"), Crew(workers, threads, max_retries)
     if images.is_folder(paths):
         return images.embed(_folder(run), paths, folder, batch_rows, crew)
-    model = _model(run)
+    model, names = _model(run), _columns(run)
     batch_rows = count(ROWS if batch_rows is None else batch_rows, "batch_rows")
     columns = _likewise.Model.from_bytes(model).input_dim
     work = []
@@ -87,6 +90,8 @@ def embed(
             raise ValueError(
                 f"paths: {url} has {work[-1].shard.columns} columns, the model reads {columns}"
             )
+    ordered = shards.in_order([of.shard for of in work], "paths", names)
+    work = [of._replace(shard=shard) for of, shard in zip(work, ordered)]
     made = [of.path for of in work]
     twice = [path for path in made if made.count(path) > 1]
     if twice:
@@ -94,6 +99,7 @@ def embed(
     if any(files.system(of.shard.url)[1] == files.system(of.path)[1] for of in work):
         raise ValueError("out is the folder of the shards that are read; give another one")
     files.claim(folder, {"model": hashlib.sha256(model).hexdigest()})
+    _note(folder, work)
     model = crew.put(model)
     missing = (of for of in work if not files.exists(of.path))
     for _ in crew.each(
@@ -127,6 +133,48 @@ def _model(run: Any) -> bytes:
         return file.read()
 
 
+def _columns(run: Any) -> tuple[str, ...]:
+    """The columns of the table that a run was fitted on, in its order; none where it was on something else.
+
+    Raises
+    ------
+    ValueError
+        Where it reads more of a table than numbers as they stand.
+    """
+    if hasattr(run, "to_bytes"):
+        return ()
+    config = files.read_json(files.join(files.address(run, "run"), "config.json")) or {}
+    columns = (config.get("table") or {}).get("columns", [])
+    for column in columns:
+        if column["kind"] != "number" or "mean" in column or "date" in column:
+            raise ValueError(
+                f"run: it was fitted on a table whose columns it brings to one scale or makes of words ({column['name']!r}), "
+                "which shards are not; embed that table by the command `likewise embed`"
+            )
+    return tuple(column["name"] for column in columns)
+
+
+def _note(folder: str, work: list[Work]) -> None:
+    """Notes which shards the embeddings of a folder are of.
+
+    Raises
+    ------
+    ValueError
+        Where some that lie there are of another shard, or of what this one held before.
+    """
+    url = files.join(folder, SHARDS)
+    there = files.read_json(url) or {}
+    new = {of.path.rsplit("/", 1)[-1]: [of.shard.url, of.shard.stamp] for of in work}
+    for name, origin in new.items():
+        if there.get(name) != origin and files.exists(files.join(folder, name)):
+            raise ValueError(
+                f"{folder} holds {name} of another shard, or of what {origin[0]} held before; give another folder or remove "
+                "this one"
+            )
+    if any(there.get(name) != origin for name, origin in new.items()):
+        files.write_json(url, {**there, **new})
+
+
 def embed_shard(model: bytes, of: Work, batch_rows: int, threads: int) -> int:
     """Embeds one shard, some rows at a time."""
     made = _likewise.Model.from_bytes(model)
@@ -153,7 +201,7 @@ def _fill_parquet(file: Any, model: Any, shard: Shard, batch_rows: int, threads:
         for start in range(0, max(1, shard.rows), batch_rows):
             stop = min(start + batch_rows, shard.rows)
             table = shards.read_table(source, shard.url, start, stop)
-            kept = table.select([n for n in table.column_names if n in shards.NOT_FEATURES])
+            kept = table.select([n for n in table.column_names if shards.is_kept(n)])
             rows = np.empty((0, model.output_dim), np.float32)
             if stop > start:
                 rows = model.embed(shards.read(shard, start, stop), how(threads))

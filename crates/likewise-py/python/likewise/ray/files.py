@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from typing import IO, Any, Callable
+import zipfile
+from typing import IO, Any, Callable, Optional
 
 import numpy as np
+
+#: What a folder was made of.
+PLAN = "plan.json"
 
 
 def system(url: str) -> tuple[Any, str]:
@@ -44,6 +48,32 @@ def exists(url: str) -> bool:
     """Whether there is such a file, which is then whole."""
     files, path = system(url)
     return files.exists(path)
+
+
+#: What file systems say of a file that is another one where it was written again.
+_TAGS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "updated", "created")
+
+
+def tag(info: dict) -> str:
+    """What changes where a file does, of what its file system says of it: its size, and its tag or time."""
+    tags = (info.get(key) for key in _TAGS)
+    return f"{info.get('size')} {next((of for of in tags if of is not None), '')}"
+
+
+def stamp(url: str) -> str:
+    """`tag` of a file."""
+    files, path = system(url)
+    return tag(files.info(path))
+
+
+def cut(*folders: Optional[str]) -> Optional[int]:
+    """Rows of the blocks of what lies in one of these folders, so that a call that goes on is cut as before; None
+    where there is nothing."""
+    for folder in folders:
+        plan = None if folder is None else read_json(join(folder, PLAN))
+        if plan is not None and plan.get("block_rows"):
+            return max(plan["block_rows"])
+    return None
 
 
 def write(url: str, fill: Callable[[IO[bytes]], Any]) -> None:
@@ -109,7 +139,7 @@ def read_arrays(url: str) -> dict[str, np.ndarray]:
     try:
         with files.open(path, "rb") as file, np.load(file) as arrays:
             return dict(arrays)
-    except (OSError, ValueError, EOFError) as e:
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as e:
         if isinstance(e, FileNotFoundError):
             raise
         raise ValueError(f"{url} cannot be read: {e}") from e
@@ -138,7 +168,7 @@ def claim(folder: str, plan: dict) -> None:
     ValueError
         Where it is that of another plan.
     """
-    url = join(folder, "plan.json")
+    url = join(folder, PLAN)
     there = read_json(url)
     if there is None:
         write_json(url, plan)

@@ -100,16 +100,18 @@ def graph(
     """
     rule, share = _rule(gamma, symmetrize), wanted(approx, recall)
     crew = Crew(workers, threads, max_retries)
+    folder = None if out is None else files.address(out, "out")
+    if folder is not None and block_rows is None:
+        block_rows = files.cut(folder)
     rows = collection(X, "X", block_rows, crew.workers)
     k = count(n_neighbors, "n_neighbors")
     if k >= rows.rows:
         raise ValueError(f"n_neighbors = {k}: must be below the number of items, n = {rows.rows}")
     numbers = range(len(rows.blocks))
-    folder = paths = None
-    if out is None:
+    paths = None
+    if folder is None:
         lists = make_lists(crew, rows, k, share, None, numbers)
     else:
-        folder = files.address(out, "out")
         approximate = {} if share is None else {"recall": share}
         files.claim(folder, {**rule._asdict(), "n_neighbors": k, **approximate, **rows.plan()})
         paths = [files.join(folder, f"graph-{b:06}.npz") for b in numbers]

@@ -27,7 +27,7 @@ class Halo(NamedTuple):
         """Submits a task of block `b` that sends."""
         asked = self.asked[b]
         returns = results + len(asked)
-        sent = crew.submit(task, *given, *asked, returns=returns)
+        sent = crew.submit(task, *given, *asked, returns=returns, block=(b, len(self.asked)))
         return [sent] if returns == 1 else sent
 
     def received(self, sent: list[list[Any]], b: int) -> list[Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -50,20 +52,24 @@ def embed(
     url = files.address(source, "paths")
     system, path = files.system(url)
     root = path.rstrip("/") + "/"
-    names = sorted(name[len(root) :] for name in map(str, system.find(path)) if _is_image(name))
+    found = system.find(path, detail=True)
+    stamps = {name[len(root) :]: files.tag(found[name]) for name in found if _is_image(name)}
+    names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
     batches = [
         Batch(url, names[at : at + step], files.join(folder, f"embeddings-{at // step:06}.parquet"))
         for at in range(0, len(names), step)
     ]
-    files.claim(folder, {"run": _digest(run), "images_of": url, "names": _words(names), "batch_rows": step})
+    digest = _digest(run)
+    held = _words([f"{name} {stamps[name]}" for name in names])
+    files.claim(folder, {"run": digest, "images_of": url, "images": held, "batch_rows": step})
     missing = (batch for batch in batches if not files.exists(batch.path))
-    for _ in crew.each(lambda batch: crew.submit(embed_batch, run, batch, crew.threads), missing):
+    for _ in crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing):
         pass
     return [batch.path for batch in batches]
 
 
-def embed_batch(run: str, batch: Batch, threads: int) -> int:
+def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
     """Embeds some images, which lie on the disk of this machine for so long.
 
     Raises
@@ -78,7 +84,7 @@ def embed_batch(run: str, batch: Batch, threads: int) -> int:
             to = os.path.join(images, name)
             os.makedirs(os.path.dirname(to), exist_ok=True)
             system.get_file(f"{path.rstrip('/')}/{name}", to)
-        words = ["embed", _here(run), images, "-o", out, "--threads", str(threads), "--quiet"]
+        words = ["embed", _here(run, digest), images, "-o", out, "--threads", str(threads), "--quiet"]
         done = subprocess.run([sys.executable, "-m", "likewise", *words], capture_output=True, text=True)
         if done.returncode:
             raise ValueError(done.stderr.strip().replace(images, batch.folder) or f"ended with {done.returncode}")
@@ -89,12 +95,13 @@ def embed_batch(run: str, batch: Batch, threads: int) -> int:
 
 
 @functools.lru_cache(maxsize=1)
-def _here(run: str) -> str:
-    """The folder of the run on this machine; of a URL it is fetched once a worker."""
+def _here(run: str, digest: str) -> str:
+    """The folder of the run on this machine; of a URL it is fetched once a worker and model (`digest`)."""
     system, path = files.system(run)
     if "file" in ((system.protocol,) if isinstance(system.protocol, str) else system.protocol):
         return path
     own = tempfile.mkdtemp(prefix="likewise-run-")
+    atexit.register(shutil.rmtree, own, ignore_errors=True)
     root = path.rstrip("/") + "/"
     for found in map(str, system.find(path)):
         name = found[len(root) :]

@@ -76,9 +76,12 @@ def neighbors(
     -----
     Cost: 2 n^2 d operations. The rows go into Ray's store once, 4 n d bytes over the cluster. A worker holds two blocks
     in the store of its machine, which its neighbours there share, and of its own one more (4 b d bytes, b the
-    `block_rows`), lists of 40 b (k + 8) bytes, 64 MiB, and 32 MiB a thread: some 300 MiB with b = 65,536, d = 128 and
-    k = 50. Each block is moved to each machine once for every 16 tiles of a row of tiles at most. With `approx`
-    there are 4 sqrt(n) cells, and a worker holds the numbers of those that its rows ask, 20 bytes each.
+    `block_rows`), lists of 40 b (k + 8) bytes, 96 MiB, and 32 MiB a thread: some 330 MiB with b = 65,536, d = 128 and
+    k = 50. Where there are more than 16 blocks eight lists are joined at a time, in 260 b (k + 8) bytes: 1 GiB. Of parquet
+    files a row group is read as a whole. Each block is moved to each machine once for every 16 tiles of a row of tiles at most. With `approx`
+    there are 4 sqrt(n) cells, and a worker holds the numbers of those that its rows ask, 20 bytes each, and 64 MiB; the
+    driver and one worker 160 sqrt(n) rows, of which the centres are found. Lists are then shorter where cells are nearly
+    empty: -inf, with the largest int64 as the number.
 
     Examples
     --------
@@ -89,12 +92,15 @@ def neighbors(
     """
     share = wanted(approx, recall)
     crew = Crew(workers, threads, max_retries)
+    folder = None if out is None else files.address(out, "out")
+    if folder is not None and block_rows is None:
+        block_rows = files.cut(folder)
     rows = collection(X, "X", block_rows, crew.workers)
     k = count(k, "k")
     if k >= rows.rows:
         raise ValueError(f"k = {k}: must be below the number of items, n = {rows.rows}")
-    if out is not None:
-        return write_lists(crew, rows, k, share, files.address(out, "out"))
+    if folder is not None:
+        return write_lists(crew, rows, k, share, folder)
     lists = make_lists(crew, rows, k, share, None, range(len(rows.blocks)))
     found = [crew.get(one) for one in lists]
     return np.concatenate([one.ids for one in found]), np.concatenate(

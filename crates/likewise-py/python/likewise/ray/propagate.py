@@ -20,7 +20,7 @@ from .conjugate import Solver, solve
 from .crew import Crew
 from .halo import Halo, halo_of
 from .shards import is_address, listed
-from .system import system
+from .system import read_rows, system
 
 METHODS = ("lgc", "mixed")
 # Classes that are solved side by side; memory does not grow with their number.
@@ -66,6 +66,8 @@ class Graph(NamedTuple):
     bounds: np.ndarray
     # What tells it from another.
     origin: Any
+    # Entries, or as many as its files can hold.
+    entries: int
 
 
 def propagate(
@@ -143,7 +145,9 @@ def propagate(
 
     Cost: some 40 to 150 iterations with ``alpha=0.99``, each 2 nnz C operations and four passes over the state. A
     worker holds of its block of b rows 16 bytes an entry of the graph, and per class (32 at a time) 130 bytes a row and
-    24 bytes a row of the halo; scores of all classes, 16 b C bytes. Blocks exchange B^2 messages an iteration (B the
+    24 bytes a row of the halo; for beliefs of all classes 50 b C bytes. The tasks of a block are done on one machine, as
+    long as it lives. Object stores that hold less than the graph (12 bytes an entry) and the state (88 bytes a row and
+    class) are a warning: an iteration then waits for the disk. Blocks exchange B^2 messages an iteration (B the
     number of blocks): more than 100 blocks are slow. The driver holds the labels, and without `out` all scores.
 
     Examples
@@ -162,7 +166,11 @@ def propagate(
         count(every, "every"),
     )
     crew = Crew(workers, threads, max_retries)
-    rows = _graph(crew, graph, block_rows)
+    if checkpoint is not None:
+        checkpoint = files.address(checkpoint, "checkpoint")
+    if out is not None:
+        out = files.address(out, "out")
+    rows = _graph(crew, graph, block_rows, (checkpoint, out))
     n = int(rows.bounds[-1])
     labels = encode(y, n)
     if not len(labels.classes):
@@ -170,7 +178,7 @@ def propagate(
     unlike = _negatives(negatives, n)
     plan = {
         "method": method,
-        "alpha": alpha,
+        "alpha": float(alpha),
         "beta": factor,
         "tolerance": solver.tolerance,
         "graph": rows.origin,
@@ -179,12 +187,13 @@ def propagate(
         "negatives": None if unlike is None else _digest(unlike),
     }
     if checkpoint is not None:
-        checkpoint = files.address(checkpoint, "checkpoint")
         files.claim(checkpoint, {**plan, "every": solver.every})
     if out is not None:
-        out = files.address(out, "out")
         files.claim(out, {**plan, "mass": mass})
 
+    classes = len(labels.classes)
+    # The system, the state twice while it is renewed with the product, and the scores.
+    crew.warn_of_store(12 * rows.entries + n * (88 * min(classes, WIDTH) + 8 * classes))
     systems, halo = _systems(crew, rows, labels.codes, mu, unlike, factor)
     component = components(crew, systems, halo)
     known = belief.known(crew, systems, component, len(labels.classes))
@@ -260,12 +269,16 @@ def _weight(value: Any, name: str) -> float:
     return float(value)
 
 
-def _graph(crew: Crew, graph: Any, block_rows: Optional[int]) -> Graph:
+def _graph(crew: Crew, graph: Any, block_rows: Optional[int], folders: tuple[Optional[str], ...]) -> Graph:
+    """The graph in row blocks: of so many rows, as what lies in the folders is cut, or two blocks a worker."""
     if is_address(graph):
         if block_rows is not None:
             raise ValueError("block_rows: a graph in files is cut as these are; leave it out")
         paths = listed(graph, "graph", (".npz",))
-        shapes = np.array(crew.get([crew.submit(_shape, path) for path in paths]))
+        looked: list[Any] = [None] * len(paths)
+        for b, found in crew.each(lambda b: crew.submit(_look, paths[b]), range(len(paths))):
+            looked[b] = found
+        shapes = np.array([shape for shape, _, _ in looked])
         bounds = np.concatenate([[0], np.cumsum(shapes[:, 0])])
         for path, (_, columns) in zip(paths, shapes):
             if columns != bounds[-1]:
@@ -273,8 +286,8 @@ def _graph(crew: Crew, graph: Any, block_rows: Optional[int]) -> Graph:
                     f"graph: {path} has {columns} columns, but the files have {bounds[-1]} rows together: "
                     "some are missing, or of another graph"
                 )
-        sizes = [files.system(path)[0].size(path) for path in paths]
-        return Graph(paths, bounds, list(zip(paths, sizes)))
+        origin = [[path, digest] for path, (_, _, digest) in zip(paths, looked)]
+        return Graph(paths, bounds, origin, sum(entries for _, entries, _ in looked))
     indptr, indices, weights, n = csr(graph, "graph")
     whole = _matrix(indptr, indices, weights, n)
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
@@ -284,11 +297,11 @@ def _graph(crew: Crew, graph: Any, block_rows: Optional[int]) -> Graph:
     if whole.diagonal().any():
         raise ValueError("graph has entries on the diagonal: an item is no neighbour of itself")
     if block_rows is None:
-        block_rows = min(ROWS, -(-n // (2 * crew.workers)))
+        block_rows = files.cut(*folders) or min(ROWS, -(-n // (2 * crew.workers)))
     starts = range(0, n, count(block_rows, "block_rows"))
     bounds = np.array([*starts, n])
     blocks = [crew.put(whole[a:b]) for a, b in zip(bounds[:-1], bounds[1:])]
-    return Graph(blocks, bounds, _digest(whole))
+    return Graph(blocks, bounds, _digest(whole), whole.nnz)
 
 
 def _negatives(negatives: Any, n: int) -> Any:
@@ -318,12 +331,10 @@ def _digest(matrix: Any) -> str:
     return digest.hexdigest()
 
 
-def _shape(path: str) -> tuple[int, ...]:
-    """Rows and columns of the graph in a file."""
-    arrays = files.read_arrays(path)
-    if "shape" not in arrays:
-        raise ValueError(f"{path} is no graph: it has no shape")
-    return tuple(int(side) for side in arrays["shape"])
+def _look(path: str) -> tuple[tuple[int, ...], int, str]:
+    """Rows and columns of the graph in a file, its entries, and its digest."""
+    rows = read_rows(path)
+    return rows.shape, rows.nnz, _digest(rows)
 
 
 def _systems(
@@ -341,6 +352,7 @@ def _systems(
             None if unlike is None else unlike[rows.bounds[b] : rows.bounds[b + 1]],
             factor,
             returns=2 + len(blocks),
+            block=(b, len(blocks)),
         )
         for b in blocks
     ]

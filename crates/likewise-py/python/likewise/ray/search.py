@@ -60,7 +60,7 @@ def search(
     """
     crew = Crew(workers, threads, max_retries)
     items = collection(shards, "shards", block_rows, crew.workers)
-    asked = collection(queries, "queries", QUERIES, crew.workers)
+    asked = collection(queries, "queries", QUERIES, crew.workers, items.names)
     k = min(count(k, "k"), items.rows)
     if asked.columns != items.columns:
         raise ValueError(

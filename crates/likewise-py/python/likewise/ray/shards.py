@@ -13,8 +13,10 @@ import numpy as np
 from .._arrays import as_numpy, matrix
 from . import files
 
-# Columns of a table that are no features.
-NOT_FEATURES = ("id", "label", "split")
+# Columns of a table that go along with embeddings.
+KEPT = ("id", "ids", "label", "labels", "y", "target", "targets", "split")
+# Those that are no features, as one machine has it, where they are not left out by what they hold.
+NOT_FEATURES = (*KEPT, "class", "category", "class_name", "class_id", "class_label", "index", "idx")
 
 
 class Shard(NamedTuple):
@@ -23,6 +25,10 @@ class Shard(NamedTuple):
     url: str
     rows: int
     columns: int
+    # Columns of numbers of a table, in the order that they are read; none of a matrix and a column of vectors.
+    names: tuple[str, ...]
+    # What changes where the file does.
+    stamp: str
 
 
 def is_address(source: Any) -> bool:
@@ -67,12 +73,38 @@ def look(url: str) -> Shard:
     with system.open(path, "rb") as file:
         if path.endswith(".npy"):
             (rows, columns), _, _ = _head(file, url)
-            return Shard(url, rows, columns)
+            return Shard(url, rows, columns, (), files.stamp(url))
         table = _parquet(file, url)
-        first = table.schema_arrow.empty_table()
+        first, names = table.schema_arrow.empty_table(), _features(table.schema_arrow, url)
         if table.metadata.num_rows:
-            first = next(table.iter_batches(1, columns=_features(table.schema_arrow, url)))
-        return Shard(url, table.metadata.num_rows, as_numpy(first, url).shape[1])
+            first = next(table.iter_batches(1, columns=names))
+        columns = as_numpy(first, url).shape[1]
+        if _vectors(table.schema_arrow):
+            names = []
+        return Shard(url, table.metadata.num_rows, columns, tuple(names), files.stamp(url))
+
+
+def in_order(shards: list[Shard], name: str, names: tuple[str, ...] = ()) -> list[Shard]:
+    """Shards whose tables are read in the order of these columns; of none: of the first table.
+
+    Raises
+    ------
+    ValueError
+        Where a table lacks one, or has one more.
+    """
+    names = names or next((shard.names for shard in shards if shard.names), ())
+
+    def ordered(shard: Shard) -> Shard:
+        if not (names and shard.names):
+            return shard
+        lacking, more = sorted(set(names) - set(shard.names)), sorted(set(shard.names) - set(names))
+        if lacking:
+            raise ValueError(f"{name}: {shard.url} has no column of numbers {lacking[0]!r}")
+        if more:
+            raise ValueError(f"{name}: {shard.url} has a column {more[0]!r}, which is none of the features of the others")
+        return shard._replace(names=names)
+
+    return [ordered(shard) for shard in shards]
 
 
 def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
@@ -90,7 +122,11 @@ def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
             rows = _rows(file, shard.url, start, stop)
         else:
             table = read_table(file, shard.url, start, stop)
-            rows = as_numpy(table.select(_features(table.schema, shard.url)), shard.url)
+            names = list(shard.names) or _features(table.schema, shard.url)
+            lost = [name for name in names if name not in table.column_names]
+            if lost:
+                raise ValueError(f"{shard.url}: column {lost[0]!r} is gone: the file has changed")
+            rows = as_numpy(table.select(names), shard.url)
     rows = matrix(rows, shard.url)
     if rows.shape != (stop - start, shard.columns):
         raise ValueError(
@@ -165,15 +201,34 @@ def _parquet(file: Any, url: str) -> Any:
         raise ValueError(f"{url} is no parquet file: {e}") from e
 
 
-def _features(schema: Any, url: str) -> list[str]:
-    """The column of vectors, or else all columns of numbers."""
+def is_feature(name: str) -> bool:
+    """Whether a column of this name is one, as names mean on one machine."""
+    name = name.strip().lower()
+    index = name.startswith(("__index_level_", "unnamed: 0"))
+    return name not in NOT_FEATURES and not index
+
+
+def is_kept(name: str) -> bool:
+    """Whether a column of this name goes along with embeddings."""
+    return name.strip().lower() in KEPT
+
+
+def _vectors(schema: Any) -> list[str]:
+    """The columns of vectors."""
     from pyarrow import types
 
     def is_list(kind: Any) -> bool:
         return types.is_fixed_size_list(kind) or types.is_list(kind) or types.is_large_list(kind)
 
-    named = [(field.name, field.type) for field in schema if field.name not in NOT_FEATURES]
-    vectors = [name for name, kind in named if is_list(kind)]
+    return [field.name for field in schema if is_feature(field.name) and is_list(field.type)]
+
+
+def _features(schema: Any, url: str) -> list[str]:
+    """The column of vectors, or else all columns of numbers."""
+    from pyarrow import types
+
+    named = [(field.name, field.type) for field in schema if is_feature(field.name)]
+    vectors = _vectors(schema)
     if len(vectors) > 1:
         raise ValueError(f"{url} has several columns of vectors ({', '.join(vectors)}); leave one")
     numbers = [

@@ -15,6 +15,16 @@ use crate::failed;
 const BLOCK: usize = 1 << 19;
 
 /// What the stream begins with, and the eight bytes of its flags.
+/// The columns of the table, in its order.
+pub(super) const COLUMNS: [&str; 6] = [
+    "id",
+    "label",
+    "pseudo_label",
+    "confidence",
+    "split",
+    "embedding",
+];
+
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: i16 = -1;
 const NULL: i32 = -1;
@@ -34,8 +44,9 @@ pub(super) fn items(
     };
     let block = (BLOCK / (bytes + 100)).max(1);
     let copy = format!(
-        "COPY {} (id, label, pseudo_label, confidence, split, embedding) FROM STDIN BINARY",
-        table.name
+        "COPY {} ({}) FROM STDIN BINARY",
+        table.name,
+        COLUMNS.join(", ")
     );
     let note = format!(
         "UPDATE {} SET done = $1 WHERE place = $2 AND run = $3 AND done = $4",

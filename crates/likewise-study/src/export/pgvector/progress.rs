@@ -4,6 +4,7 @@ use likewise::error::Hint;
 use postgres::Client;
 
 use super::connection::in_words;
+use super::copy::COLUMNS;
 use super::table::Table;
 use crate::export::contents::Contents;
 use crate::export::store::Store;
@@ -53,6 +54,28 @@ pub(super) fn begin(
             "was not made by an export, and is left alone".into(),
             false,
         ));
+    }
+    let names = "SELECT array_agg(attname::text ORDER BY attnum) FROM pg_attribute \
+                 WHERE attrelid = to_regclass($1::text) AND attnum > 0 AND NOT attisdropped";
+    let names: Option<Vec<String>> = transaction
+        .query_one(names, &[&table.name])
+        .map_err(said)?
+        .get(0);
+    if there && store.overwrite && names.is_none_or(|names| names != COLUMNS) {
+        return Err(foreign(
+            "has other columns than an export makes, and is left alone".into(),
+            false,
+        ));
+    }
+    if let (true, true, Some((run, done))) = (there, store.overwrite, &known) {
+        // One that was begun goes on.
+        let is_same = column.as_deref() == Some(&table.column) && *run == contents.mark;
+        let counted = is_same.then(|| table.count(&mut transaction)).transpose();
+        if counted.map_err(said)? == usize::try_from(*done).ok()
+            && (*done as usize) < contents.items.len()
+        {
+            return Ok(*done as usize);
+        }
     }
     if let (true, false, Some((run, done))) = (there, store.overwrite, &known) {
         if column.as_deref() != Some(&table.column) {

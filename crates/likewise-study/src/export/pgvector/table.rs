@@ -1,6 +1,6 @@
 //! The table in the words of SQL.
 
-use postgres::Client;
+use postgres::GenericClient;
 
 use crate::export::contents::{Compared, Contents};
 use crate::export::store::Store;
@@ -43,7 +43,7 @@ impl Table {
     }
 
     /// Rows that it holds.
-    pub(super) fn count(&self, client: &mut Client) -> Result<usize, postgres::Error> {
+    pub(super) fn count(&self, client: &mut impl GenericClient) -> Result<usize, postgres::Error> {
         let count = format!("SELECT count(*) FROM {}", self.name);
         let counted: i64 = client.query_one(&count, &[])?.get(0);
         Ok(usize::try_from(counted).unwrap_or_default())
