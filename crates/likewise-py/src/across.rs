@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use likewise::cross::Embedding;
+use likewise::cross::{Embedding, NamedModel, NamedView};
 use likewise::{Collection, Error, Labels, Monitor, Result, View};
 use likewise_study::across::{self, Job};
 use likewise_study::fit::limit_neighbors;
-use likewise_study::run_folder::{Rights, Work};
+use likewise_study::run_folder::{AcrossFolder, Rights, Work};
 use likewise_study::stages::Stages;
-use likewise_study::study::{CrossPlan, CrossStudy, Protocol, Texts, nearest_items};
+use likewise_study::study::{
+    CrossPlan, CrossResults, CrossStudy, Embedded, Protocol, Texts, nearest_items,
+};
 use likewise_study::{Environment, Recipe, table};
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
@@ -165,24 +167,80 @@ pub(crate) struct Across {
 }
 
 impl Across {
-    /// The place of a view among the others.
-    fn place(&self, name: &str) -> Result<usize> {
-        self.study.kept.model.place(name)
-    }
-
-    /// Rows or texts of a view in the space of all.
-    fn encode(&self, view: &str, asks: &Asks) -> Result<Embedding> {
-        let (model, place) = (&self.study.kept.model, self.place(view)?);
-        match asks {
-            Asks::Rows(x) => model.encode(place, *x),
-            Asks::Texts(texts) => {
-                let texts = texts.iter().map(|text| text.as_deref().unwrap_or(""));
-                let rows = model.rows_of_texts(place, &texts.collect::<Vec<_>>())?;
-                model.encode(place, rows.view())
-            }
+    fn space(&self) -> Space<'_> {
+        Space {
+            model: &self.study.kept.model,
+            embedded: &self.study.kept.embedded,
         }
     }
 }
+
+/// A model across views, and the items that are searched.
+#[derive(Clone, Copy)]
+struct Space<'a> {
+    model: &'a NamedModel,
+    embedded: &'a Embedded,
+}
+
+impl Space<'_> {
+    /// The items that have a view, and their rows or codes.
+    fn embedded<'py>(
+        self,
+        py: Python<'py>,
+        view: &str,
+    ) -> PyResult<(Vec<usize>, Bound<'py, PyAny>)> {
+        let place = self.model.place(view).map_err(|e| exception(&e))?;
+        let items = self.embedded.items[place].clone();
+        Ok((items, array(py, self.embedded.rows[place].clone())))
+    }
+
+    /// Rows or texts of a view in the space of all.
+    fn encode(self, view: &str, asks: &Asks, monitor: &Monitor) -> Result<Embedding> {
+        let place = self.model.place(view)?;
+        match asks {
+            Asks::Rows(x) => self.model.encode(place, *x),
+            Asks::Texts(texts) => {
+                let texts = texts.iter().map(|text| text.as_deref().unwrap_or(""));
+                let rows = self
+                    .model
+                    .rows_of_texts(place, &texts.collect::<Vec<_>>())?;
+                let strange = |row: &ArrayView1<f32>| row.iter().all(|value| *value == 0.0);
+                let strange = rows.rows().into_iter().filter(strange).count();
+                if strange > 0 {
+                    let n = rows.nrows();
+                    monitor.warn(format!(
+                        "nothing of {strange} of {n} texts is in the texts that were fitted, so that what they find means nothing"
+                    ));
+                }
+                self.model.encode(place, rows.view())
+            }
+        }
+    }
+
+    /// The `k` items of the view `to` that are nearest to what asks of the view `from`, and how similar they are.
+    fn search(
+        self,
+        (from, to): (&str, &str),
+        asks: &Asks,
+        k: usize,
+        monitor: &Monitor,
+    ) -> Result<Near> {
+        let queries = self.encode(from, asks, monitor)?;
+        let place = self.model.place(to)?;
+        let searched = &self.embedded.items[place];
+        let k = k.min(searched.len());
+        let near = nearest_items(&queries, &self.embedded.rows[place], k, monitor)?;
+        let shape = (near.len(), k);
+        let item = |(row, rank): (usize, usize)| searched[near[row][rank].0] as i64;
+        Ok((
+            Array2::from_shape_fn(shape, item),
+            Array2::from_shape_fn(shape, |(row, rank)| near[row][rank].1),
+        ))
+    }
+}
+
+/// Items and similarities, queries x ranks.
+type Near = (Array2<i64>, Array2<f32>);
 
 /// Rows of the items that were found, and how similar they are.
 type Found<'py> = (Bound<'py, PyArray2<i64>>, Bound<'py, PyArray2<f32>>);
@@ -227,12 +285,7 @@ impl Across {
         py: Python<'py>,
         view: &str,
     ) -> PyResult<(Vec<usize>, Bound<'py, PyAny>)> {
-        let place = self.place(view).map_err(|e| exception(&e))?;
-        let embedded = &self.study.kept.embedded;
-        Ok((
-            embedded.items[place].clone(),
-            array(py, embedded.rows[place].clone()),
-        ))
+        self.space().embedded(py, view)
     }
 
     /// Rows or texts of a view in the space of all: numbers, or codes of eight bits a byte, lowest first.
@@ -244,7 +297,8 @@ impl Across {
         how: How,
     ) -> PyResult<Bound<'py, PyAny>> {
         let asks = given.asks();
-        let found = run(py, &how, |_| self.encode(view, &asks))?;
+        let space = self.space();
+        let found = run(py, &how, |monitor| space.encode(view, &asks, monitor))?;
         Ok(array(py, found))
     }
 
@@ -259,21 +313,9 @@ impl Across {
         how: How,
     ) -> PyResult<Found<'py>> {
         let asks = given.asks();
-        let (items, similarities) = run(py, &how, |monitor| {
-            let queries = self.encode(from_view, &asks)?;
-            let place = self.place(to_view)?;
-            let embedded = &self.study.kept.embedded;
-            let searched = &embedded.items[place];
-            let k = k.min(searched.len());
-            let near = nearest_items(&queries, &embedded.rows[place], k, monitor)?;
-            let shape = (near.len(), k);
-            let item = |(row, rank): (usize, usize)| searched[near[row][rank].0] as i64;
-            Ok((
-                Array2::from_shape_fn(shape, item),
-                Array2::from_shape_fn(shape, |(row, rank)| near[row][rank].1),
-            ))
-        })?;
-        Ok((items.into_pyarray(py), similarities.into_pyarray(py)))
+        let (space, ways) = (self.space(), (from_view, to_view));
+        let found = run(py, &how, |monitor| space.search(ways, &asks, k, monitor))?;
+        Ok((found.0.into_pyarray(py), found.1.into_pyarray(py)))
     }
 
     /// Writes a run folder, which `likewise search` and `eval` read; `digest` tells the data from others.
@@ -317,6 +359,113 @@ impl Across {
             };
             job.keep(&self.study, &self.data, work, &at)
         })
+    }
+}
+
+/// A run across views in its folder.
+#[pyclass(frozen, module = "likewise._likewise")]
+pub(crate) struct AcrossRun {
+    model: NamedModel,
+    embedded: Embedded,
+    ids: Vec<String>,
+    recipe: Recipe,
+    results: CrossResults,
+}
+
+impl AcrossRun {
+    fn space(&self) -> Space<'_> {
+        Space {
+            model: &self.model,
+            embedded: &self.embedded,
+        }
+    }
+}
+
+#[pymethods]
+impl AcrossRun {
+    /// Opens the folder of a finished run.
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf, how: How) -> PyResult<Self> {
+        run(py, &how, |_| {
+            AcrossFolder::read_by(&path, |run| {
+                let (model, embedded) = run.space()?;
+                let ids = run.items()?.into_iter().map(|item| item.id).collect();
+                Ok(Self {
+                    model,
+                    embedded,
+                    ids,
+                    recipe: run.config()?.recipe,
+                    results: run.metrics()?,
+                })
+            })
+        })
+    }
+
+    /// Views and the columns of each, none of one of texts.
+    fn views(&self) -> Vec<(String, Option<usize>)> {
+        let views = self.model.views().iter();
+        let columns = |view: &NamedView| match view.text {
+            Some(_) => None,
+            None => Some(view.encoder.input_dim()),
+        };
+        views
+            .map(|view| (view.name.clone(), columns(view)))
+            .collect()
+    }
+
+    /// The ids of the items.
+    #[getter]
+    fn ids(&self) -> Vec<String> {
+        self.ids.clone()
+    }
+
+    /// All settings of the recipe, as JSON.
+    #[getter]
+    fn settings(&self) -> PyResult<String> {
+        serde_json::to_string(&self.recipe).map_err(|e| exception(&json(e)))
+    }
+
+    /// The numbers as `metrics.json` has them.
+    fn results(&self) -> PyResult<String> {
+        serde_json::to_string(&self.results).map_err(|e| exception(&json(e)))
+    }
+
+    /// As [`Across::embedded`].
+    fn embedded<'py>(
+        &self,
+        py: Python<'py>,
+        view: &str,
+    ) -> PyResult<(Vec<usize>, Bound<'py, PyAny>)> {
+        self.space().embedded(py, view)
+    }
+
+    /// As [`Across::embed`].
+    fn embed<'py>(
+        &self,
+        py: Python<'py>,
+        view: &str,
+        given: Given<'py>,
+        how: How,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let (space, asks) = (self.space(), given.asks());
+        let found = run(py, &how, |monitor| space.encode(view, &asks, monitor))?;
+        Ok(array(py, found))
+    }
+
+    /// As [`Across::search`].
+    fn search<'py>(
+        &self,
+        py: Python<'py>,
+        from_view: &str,
+        given: Given<'py>,
+        to_view: &str,
+        k: usize,
+        how: How,
+    ) -> PyResult<Found<'py>> {
+        let (space, asks) = (self.space(), given.asks());
+        let ways = (from_view, to_view);
+        let found = run(py, &how, |monitor| space.search(ways, &asks, k, monitor))?;
+        Ok((found.0.into_pyarray(py), found.1.into_pyarray(py)))
     }
 }
 

@@ -37,6 +37,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
     m.add("VOTERS", likewise::propagate::induction::NEIGHBORS)?;
     m.add_class::<across::Across>()?;
+    m.add_class::<across::AcrossRun>()?;
     m.add_class::<graph::Graph>()?;
     m.add_class::<index::Index>()?;
     m.add_class::<model::Model>()?;

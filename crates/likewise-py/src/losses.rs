@@ -124,6 +124,7 @@ fn measure<T: numpy::Element + Element>(
     from: &LearnedFrom,
 ) -> Result<Found<T>> {
     let internal = |e: &dyn std::fmt::Debug| Error::new(ErrorKind::Internal, format!("{e:?}"));
+    from.check(loss)?;
     let options = (&Device::flex().autodiff(), T::dtype());
     let tensor = |rows: ArrayView2<T>| -> Tensor<2> {
         let shape = [rows.nrows(), rows.ncols()];
@@ -154,6 +155,34 @@ fn measure<T: numpy::Element + Element>(
 }
 
 impl LearnedFrom {
+    /// Fails on what the loss does not look at, and on proxies that it lacks.
+    fn check(&self, loss: &Loss) -> Result<()> {
+        let (name, each) = (loss.name(), loss.proxies_per_class());
+        let said = |message: String| Err(Error::new(ErrorKind::Parameter, message));
+        if each == 0 && self.proxies > 0 {
+            return said(format!("proxies have no effect on {name}; leave them out"));
+        }
+        if each == 0 {
+            return Ok(());
+        }
+        if self.triplets.is_some() {
+            return said(format!(
+                "triplets have no effect on {name}, which goes by classes; leave them out"
+            ));
+        }
+        if self.proxies < each || !self.proxies.is_multiple_of(each) {
+            let rows = match each {
+                1 => "an array of one row a class".to_owned(),
+                _ => format!("an array of {each} rows a class, one class after another"),
+            };
+            return said(format!(
+                "{name} needs proxies, {rows}; there are {} rows",
+                self.proxies
+            ));
+        }
+        Ok(())
+    }
+
     fn batch(&self, loss: &Loss, (device, dtype): (&Device, DType)) -> Result<Batch> {
         let options = (device, dtype);
         let absent = |&class: &i64| class < 0;

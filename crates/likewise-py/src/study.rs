@@ -1,11 +1,13 @@
 //! Learning and measuring: what `likewise fit` does, of arrays.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use likewise::tuple::Tuples;
 use likewise::{
-    Beliefs, Collection, Error, ErrorKind, Labels, Monitor, Pairs, Part, Result, Triplets, View,
+    Beliefs, Collection, Error, ErrorKind, Label, Labels, Monitor, Pairs, Part, Result, Triplets,
+    View,
 };
 use likewise_study::fit::{AUTO, Asked as Choices, Changes, Job, Which, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
@@ -138,6 +140,10 @@ impl Asked {
             chosen: !tried.is_empty(),
             ..Plan::of(&data, x, &recipe, &protocol, device)
         };
+        if !self.measure && tuples.is_none() && !recipe.needs_no_label() {
+            // A measured fit says so in its verdict.
+            warn_of_few(data.labels.as_ref(), &recipe.name, monitor);
+        }
         let outcome = if self.measure {
             let mut study = plan.run(monitor)?;
             study.results.tried.clone_from(&tried);
@@ -216,6 +222,22 @@ impl Asked {
             }),
             ..Which::default()
         })
+    }
+}
+
+/// Warns where labels are of fewer classes than can be told apart.
+fn warn_of_few(labels: Option<&Labels>, recipe: &str, monitor: &Monitor) {
+    let known = labels.iter().flat_map(|labels| labels.items());
+    let known = known.filter_map(|label| match label {
+        Label::Known(class) => Some(class),
+        _ => None,
+    });
+    let classes = known.collect::<BTreeSet<_>>().len();
+    if classes < 2 {
+        let count = ["no class", "one class"][classes];
+        monitor.warn(format!(
+            "y has labels of {count}, and {recipe} learns from two or more: it learned little or nothing"
+        ));
     }
 }
 

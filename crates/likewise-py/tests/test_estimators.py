@@ -245,3 +245,64 @@ def test_seeds_of_every_kind():
         make(seed)
     with pytest.raises(TypeError, match="random_state"):
         make("three")
+
+
+def test_a_fit_that_fails_changes_nothing():
+    x, y = blobs(n=60)
+    other, labels = blobs(n=90, columns=5, seed=9)
+    for make, ask in [
+        (likewise.LabelPropagation(n_neighbors=5), "predict"),
+        (likewise.MetricLearner("rca", measure=False), "transform"),
+        (likewise.KNeighborsGraph(5), None),
+    ]:
+        for _ in range(2):
+            with pytest.raises(ValueError):
+                make.fit(np.full_like(x, np.nan), y)
+            if ask is not None and not hasattr(make, "n_features_in_"):
+                with pytest.raises(ValueError, match="not fitted yet"):
+                    getattr(make, ask)(x)
+            make.fit(x, y)
+        before = vars(make).copy()
+        with pytest.raises(ValueError):
+            make.fit(other, labels[:-1]) if ask is not None else make.fit(other[:3], None)
+        assert all(vars(make)[name] is value for name, value in before.items())
+        assert vars(make).keys() == before.keys()
+        if ask is not None:
+            assert len(getattr(make, ask)(x)) == len(x)
+
+
+def test_pairs_that_differ_are_read_from_both_halves_of_a_matrix():
+    sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed")
+    x, y = blobs(n=80, spread=2.0)
+    shown = hidden(y, 3)
+    graph = likewise.KNeighborsGraph(6).fit_transform(x)
+    rows, columns = graph.nonzero()
+    first = (rows < columns) & (y[rows] != y[columns])
+    ends, weights = (rows[first], columns[first]), np.ones(first.sum())
+    upper = sparse.csr_matrix((weights, ends), shape=graph.shape)
+    make = likewise.LabelPropagation("mixed", affinity="precomputed")
+    known = make.fit(graph, shown, negatives=upper).scores_
+    assert abs(known - make.fit(graph, shown, negatives=upper.T).scores_).max() == 0
+    assert abs(known - make.fit(graph, shown, negatives=upper + upper.T).scores_).max() == 0
+    with pytest.raises(ValueError, match="have different weights"):
+        make.fit(graph, shown, negatives=upper + 0.5 * upper.T)
+    with pytest.raises(ValueError, match="item 3 would differ from itself"):
+        make.fit(graph, shown, negatives=sparse.csr_matrix(([1.0], ([3], [3])), shape=graph.shape))
+
+
+def test_words_stay_as_they_are():
+    x, y = blobs(n=40)
+    words = np.array(["cat ", "dog", "  cow", "owl"])[y]
+    found = likewise.LabelPropagation(n_neighbors=5).fit(x, words)
+    assert (found.transduction_ == words).all() and found.score(x, words) > 0.9
+    learned = likewise.MetricLearner("rca", measure=False).fit(x, words)
+    assert (learned.pseudo_labels_ == words).all()
+    with pytest.raises(ValueError, match="'a' and ' a', which differ in spaces alone|' a' and 'a', which"):
+        likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "a", " a"))
+
+
+def test_labels_that_teach_nothing_are_a_warning():
+    x, y = blobs(n=40)
+    for labels, said in [(np.full(40, -1), "no class"), (np.where(y == 0, 0, -1), "one class")]:
+        with pytest.warns(likewise.LikewiseWarning, match=f"labels of {said}, and itml learns from two"):
+            likewise.MetricLearner("itml", measure=False).fit(x, labels)

@@ -54,3 +54,9 @@ def test_images_that_cannot_be_described(photos):
         likewise.describe(photos / "photos", "hist")
     with pytest.warns(likewise.LikewiseWarning, match="00.ppm"):
         assert len(likewise.describe(photos / "photos", "hist", skip_bad=True).ids) == 11
+
+
+def test_what_pixels_do_not_go_by_is_refused(tmp_path):
+    for how, keyword in [({"side": 64}, "side"), ({"squeeze": True}, "squeeze")]:
+        with pytest.raises(ValueError, match=f"{keyword} has no effect on pixels"):
+            likewise.describe(tmp_path, **how)

@@ -167,7 +167,7 @@ X, Y = blobs(n=40)
 BAD_ROWS = {
     "nan": (lambda: np.where(np.arange(X.size).reshape(X.shape) == 17, np.nan, X), ValueError, "row 1, column 5 is NaN"),
     "infinity": (lambda: np.where(X > 3, np.inf, X), ValueError, "is inf"),
-    "too large": (lambda: X.astype(np.float64) * 1e300, ValueError, "inf"),
+    "too large": (lambda: X.astype(np.float64) * 1e300, ValueError, "beyond what float32 holds"),
     "one dimension": (lambda: X[:, 0], ValueError, "Expected 2D array, got 1D array"),
     "three dimensions": (lambda: X[None], ValueError, "dim 3"),
     "no rows": (lambda: X[:0], ValueError, r"0 sample\(s\)"),
@@ -253,7 +253,7 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.metrics.map_at_r(X, np.arange(40)), ValueError, "no item has another"),
         (lambda: likewise.losses.loss("no", X, Y), ValueError, "^loss = no: no such loss"),
         (lambda: likewise.losses.triplet(X, Y, margin=-3), ValueError, "margin = -3"),
-        (lambda: likewise.losses.proxy_anchor(X, Y), ValueError, "has class 3 of 0"),
+        (lambda: likewise.losses.proxy_anchor(X, Y), ValueError, "needs proxies"),
         (lambda: likewise.explain("nosuch"), ValueError, "nosuch"),
     ],
 )
@@ -289,3 +289,49 @@ def test_a_broken_graph_is_refused():
         propagation.fit(sparse.csr_matrix((3, 4)), Y)
     with pytest.raises(ValueError, match="inconsistent|labels"):
         propagation.fit(likewise.KNeighborsGraph(3).fit_transform(X[:20]), Y)
+
+
+def test_what_pandas_calls_missing_is_missing():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs(n=40)
+    words = np.array(["cat", "dog", "cow", "owl"])[y].astype(object)
+    words[5:] = None
+    wanted = likewise.LabelPropagation(n_neighbors=5).fit(x, words).transduction_
+    kinds = [pandas.Series(words, dtype="string"), pandas.Series(words).convert_dtypes()]
+    for labels in [*kinds, np.where(words == None, pandas.NA, words)]:  # noqa: E711
+        found = likewise.LabelPropagation(n_neighbors=5).fit(x, labels).transduction_
+        assert (found == wanted).all()
+
+
+def test_a_number_beyond_float32_is_no_infinity():
+    x, y = blobs(n=40)
+    x = x.astype(np.float64)
+    x[3, 1] = 1e300
+    with pytest.raises(ValueError, match=r"X: row 3, column 1 is 1e\+300, beyond what float32 holds"):
+        likewise.MetricLearner("rca", measure=False).fit(x, y)
+
+
+def test_an_index_saves_what_it_was_made_of(tmp_path):
+    import copy
+    import pickle
+
+    x = blobs(n=60)[0].astype(np.float32)
+    queries = x[:7].copy()
+    for kind in ("flat", "hnsw"):
+        index = likewise.Index(x, kind)
+        for again in (pickle.loads(pickle.dumps(index)), copy.deepcopy(index)):
+            assert again.kind == kind and (again.search(queries, 3)[0] == index.search(queries, 3)[0]).all()
+    x -= 3
+    with pytest.raises(ValueError, match="X has changed since the index was made of it"):
+        index.save(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
+def test_numbers_that_no_machine_counts_are_refused():
+    x, y = blobs(n=40)
+    with pytest.raises(ValueError, match="must be below"):
+        likewise.Index(x).search(x, 10**20)
+    with pytest.raises(ValueError, match="draws = 100000000000000000000: must be below"):
+        likewise.Study(x, y, draws=10**20).run()
+    with pytest.raises(TypeError, match="method = 3: must be a word"):
+        likewise.LabelPropagation(3, n_neighbors=5).fit(x, y)

@@ -74,3 +74,18 @@ def test_a_collapse_is_seen():
     x, _ = blobs()
     wide, point = metrics.collapse(x), metrics.collapse(np.ones_like(x) + 1e-4 * x)
     assert point["mean_cosine"] > 0.99 > 0.9 > wide["mean_cosine"]
+
+
+def test_labels_of_queries_and_of_a_gallery_are_counted_apart():
+    x, y = blobs(n=60)
+    for queries, gallery in [(y[:21], y[20:59]), (y[:19], y[19:])]:
+        with pytest.raises(ValueError, match="for 20 rows; give one label an item"):
+            metrics.map_at_r(x[:20], queries, gallery=(x[20:], gallery))
+    for bad, said in [
+        (lambda: metrics.ranking(x, y, ks=5), "ks = 5: must be a sequence"),
+        (lambda: metrics.map_at_r(x, y, metric=None), "metric = None: must be a word"),
+    ]:
+        with pytest.raises(TypeError, match=said):
+            bad()
+    with pytest.raises(ValueError, match="classes has items without a part"):
+        metrics.nmi(["a", None], [0, 1])

@@ -111,8 +111,55 @@ def test_texts_are_a_view():
     lost = {**X, "title": [None, *X["title"][1:]]}
     learner = likewise.CrossModalLearner("cluster-cca").fit(lost, y)
     assert len(learner.embeddings_["title"]) == 89
+    with pytest.warns(likewise.LikewiseWarning, match="nothing of 1 of 2 texts is in the texts that were fitted"):
+        learner.search(["red shirt", "zzz qqq"], "title", "rows")
     with pytest.raises(ValueError, match="title is a view of texts"):
         learner.transform(np.eye(3), "title")
+
+
+@pytest.mark.parametrize("recipe", ["mixed+gsph", "cluster-cca"])
+def test_a_run_across_views_is_opened(tmp_path, recipe):
+    rng = np.random.default_rng(0)
+    y = np.arange(90) % 3
+    words = np.array(["red shirt", "garden hose", "kitchen table"])
+    titles = [None, *(f"{words[c]} {i}" for i, c in enumerate(y))][:90]
+    X = {"rows": 3 * np.eye(3)[y] + rng.normal(size=(90, 3)), "title": titles}
+    fitted = likewise.CrossModalLearner(recipe).fit(X, y)
+    fitted.save(tmp_path / "run")
+    loaded = likewise.CrossModalLearner.load(tmp_path / "run")
+    assert loaded.views_ == fitted.views_ and loaded.verdict_ == fitted.verdict_
+    assert loaded.settings_ == fitted.settings_ and loaded.ids_ == [str(row) for row in range(90)]
+    for name in X:
+        assert np.array_equal(loaded.embeddings_[name], fitted.embeddings_[name])
+    for asked, view in [(["a red shirt", "a table"], "title"), (X["rows"][:7], "rows")]:
+        for ours, theirs in zip(loaded.search(asked, view, k=5), fitted.search(asked, view, k=5)):
+            assert np.array_equal(ours, theirs)
+    with pytest.raises(ValueError, match="X has 2 features, but 3 features were fitted"):
+        loaded.transform(X["rows"][:, :2], "rows")
+    with pytest.raises(ValueError, match="copy that folder"):
+        loaded.save(tmp_path / "again")
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        likewise.CrossModalLearner.load(tmp_path / "none")
+    likewise.Study(X["rows"], y, recipe="rca").save(tmp_path / "one")
+    with pytest.raises(ValueError, match="a run within one view"):
+        likewise.CrossModalLearner.load(tmp_path / "one")
+    with pytest.raises(ValueError, match="CrossModalLearner.load opens it"):
+        likewise.MetricLearner.load(tmp_path / "run")
+
+
+def test_one_view_may_have_its_name():
+    rows, y = VIEWS["zer"], Y
+    named = likewise.MetricLearner("rca", measure=False).fit({"zer": rows}, y)
+    bare = likewise.MetricLearner("rca", measure=False).fit(rows, y)
+    assert np.array_equal(named.transform({"zer": rows}), bare.transform(rows))
+    assert np.array_equal(named.transform(rows), bare.transform(rows)) and named.views_ is None
+    pairs = np.stack([rows[:9], rows[9:18]], axis=1)
+    assert np.array_equal(named.pair_score({"zer": pairs}), bare.pair_score(pairs))
+    with pytest.raises(TypeError, match="dict of the views fou, but one view was fitted"):
+        named.transform({"fou": rows})
+    two = likewise.MetricLearner("rca", measure=False).fit(VIEWS, y)
+    with pytest.raises(TypeError, match="pairs must be a dict of the views fou, zer"):
+        two.pair_score(np.zeros((3, 2, two.n_features_in_)))
 
 
 VIEWS, Y = digits(per_class=6)
@@ -125,7 +172,7 @@ NAN = {"fou": VIEWS["fou"], "zer": np.where(np.arange(47) == 7, np.nan, VIEWS["z
     [
         (NAN, ValueError, r"X\['zer'\]: row 0, column 7 is NaN"),
         ({**VIEWS, "zer": VIEWS["zer"][1:]}, ValueError, "numbers of samples: X: fou has 60, zer has 59"),
-        ({"zer": VIEWS["zer"]}, ValueError, "X has 1 views"),
+        ({}, ValueError, "X has 0 views"),
         ({"a+b": VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
         ({3: VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, "and there is 3"),
         ({"zer": VIEWS["zer"], "fou": VIEWS["fou"][0]}, ValueError, r"1D array instead for X\['fou'\]"),
@@ -165,7 +212,7 @@ def test_other_items_have_the_same_views():
     with pytest.raises(TypeError, match="X must be a dict of the views fou, zer"):
         fit.transform(VIEWS["zer"])
     one = likewise.MetricLearner("rca", measure=False).fit(VIEWS["zer"], Y)
-    with pytest.raises(TypeError, match="X is a dict of views"):
+    with pytest.raises(TypeError, match="X is a dict of the views"):
         one.transform(VIEWS)
     across = likewise.CrossModalLearner("cluster-cca").fit(VIEWS, Y)
     for call, said in [

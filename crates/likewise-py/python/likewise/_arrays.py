@@ -89,6 +89,11 @@ def _width(x: Any, name: str) -> Optional[int]:
     return int(lengths[0]) if len(lengths) else 0
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for nothing: None, NaN, and what pandas calls missing, which says of no comparison whether it holds."""
+    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(np.all(value != value))
+
+
 def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
     """A matrix of numbers, one item a row; NaN and infinity are looked for by the extension.
 
@@ -128,7 +133,16 @@ def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
                 f"{name} is empty"
             )
     with np.errstate(over="ignore", invalid="ignore"):
-        return np.require(rows, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+        made = np.require(rows, dtype, ["C_CONTIGUOUS", "ALIGNED"])
+    if rows.dtype.kind == "f" and rows.dtype.itemsize > made.dtype.itemsize:
+        beyond = np.isinf(made) & np.isfinite(rows)
+        if beyond.any():
+            row, column = np.argwhere(beyond)[0]
+            raise ValueError(
+                f"{name}: row {row}, column {column} is {rows[row, column]}, beyond what float32 holds; bring the columns "
+                "to a smaller scale"
+            )
+    return made
 
 
 def csr(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
@@ -187,4 +201,7 @@ def to_json(settings: Optional[dict], name: str) -> Optional[str]:
             return value.tolist()
         raise TypeError(f"{name}: {value!r} cannot be a setting")
 
-    return json.dumps(settings, default=plain, allow_nan=False)
+    try:
+        return json.dumps(settings, default=plain, allow_nan=False)
+    except ValueError as e:
+        raise ValueError(f"{name} has a number that is NaN or infinite, or holds itself: {settings!r}") from e

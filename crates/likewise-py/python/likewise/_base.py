@@ -82,15 +82,14 @@ def column_names(X: Any) -> Optional[np.ndarray]:
 class Estimator(Base):  # type: ignore[misc,valid-type]
     """Checks of what is fitted and of what is asked later."""
 
-    def _rows_to_fit(self, X: Any) -> np.ndarray:
-        rows = matrix(X)
+    def _take_columns(self, X: Any, columns: int) -> None:
+        """Knows from now on the columns of what was fitted: where that fails, the estimator stays what it was."""
         names = column_names(X)
-        self.n_features_in_ = rows.shape[1]
+        self.n_features_in_ = columns
         if names is not None:
             self.feature_names_in_ = names
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
-        return rows
 
     def _rows(self, X: Any, what: str) -> np.ndarray:
         self._check_fitted(what)

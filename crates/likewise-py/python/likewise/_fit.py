@@ -59,7 +59,10 @@ def to_ask(
     """What is to be learned of `n` items, and how it is measured."""
     parts = None
     if split is not None and not isinstance(split, str):
-        parts = [str(part) for part in as_numpy(split, "split")]
+        named = as_numpy(split, "split")
+        if named.ndim != 1:
+            raise TypeError(f"split = {split!r}: must be a word, or the part of each item")
+        parts = [str(part) for part in named]
         if len(parts) != n:
             raise ValueError(f"split names the part of {len(parts)} items, but X has {n}")
         split = "given"

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ._arrays import as_numpy
+from ._arrays import as_numpy, is_missing
 
 UNKNOWN, OUTSIDE = -1, -2
 
@@ -30,7 +30,7 @@ class Labels:
 
     @property
     def names(self) -> list[str]:
-        return [_name(value) for value in self.classes.tolist()]
+        return [_name(value).strip() for value in self.classes.tolist()]
 
     @property
     def given(self) -> tuple[np.ndarray, list[str]]:
@@ -81,9 +81,11 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
         return _of_numbers(values, values, UNKNOWN)
     if kind == "f":
         return _of_floats(values, name)
-    if kind in "UST":
+    if kind in "US":
         return _of_words(values.astype(str), name)
-    if kind == "O":
+    if kind == "T":
+        values = values.astype(object)
+    if kind in "OT":
         return _of_objects(values, name)
     raise ValueError(f"Unknown label type: {name} is of type {values.dtype}; give whole numbers or words")
 
@@ -130,12 +132,16 @@ def _of_words(values: np.ndarray, name: str) -> Labels:
     outside = (words == "-2") | (lower == "outside")
     known = ~(unknown | outside)
     codes = np.where(outside, OUTSIDE, UNKNOWN).astype(np.int64)
-    classes, codes[known] = np.unique(words[known], return_inverse=True)
+    classes, codes[known] = np.unique(values[known], return_inverse=True)
+    bare, place = np.unique(np.char.strip(classes), return_inverse=True)
+    if len(bare) < len(classes):
+        twice = classes[place == np.flatnonzero(np.bincount(place) > 1)[0]].tolist()
+        raise ValueError(f"{name} has the classes {twice[0]!r} and {twice[1]!r}, which differ in spaces alone; remove these")
     return Labels(codes, classes, "")
 
 
 def _of_objects(values: np.ndarray, name: str) -> Labels:
-    missing = np.array([value is None or value != value for value in values], dtype=bool)
+    missing = np.array([is_missing(value) for value in values], dtype=bool)
     present = values[~missing]
     if len(present) and all(isinstance(value, (int, float, np.number)) for value in present):
         numbers = np.full(len(values), np.nan)

@@ -8,7 +8,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._arrays import as_numpy, matrix
+from ._arrays import as_numpy, is_missing, matrix
 from ._labels import Labels
 
 #: A view as the extension takes it: its name, and rows of numbers or texts.
@@ -20,23 +20,24 @@ def are_views(X: Any) -> bool:
     return isinstance(X, Mapping)
 
 
-def read(X: Any, name: str = "X", *, with_texts: bool = False) -> list[View]:
-    """The views of a dict of arrays, in its order.
+def read(X: Any, name: str = "X", *, with_texts: bool = False, least: int = 2) -> list[View]:
+    """The views of a dict of arrays, in its order, of which there are so many at `least`.
 
     Raises
     ------
     TypeError
         Of anything but a dict whose keys are words.
     ValueError
-        Of fewer than two views, of views of different items, and of one that is no matrix.
+        Of fewer views, of views of different items, and of one that is no matrix.
     """
     if not are_views(X):
         raise TypeError(f"{name} must be a dict of arrays, one for each view, by its name")
     strange = [key for key in X if not isinstance(key, str) or not key or "+" in key]
     if strange:
         raise ValueError(f"{name}: views are named by words without +, and there is {strange[0]!r}")
-    if len(X) < 2:
-        raise ValueError(f"{name} has {len(X)} views; give two or more, or one array alone")
+    if len(X) < least:
+        wanted = "two or more" if least > 1 else "one or more"
+        raise ValueError(f"{name} has {len(X)} views; give {wanted}, or one array alone")
     views = [(key, _of_view(X[key], f"{name}[{key!r}]", with_texts)) for key in X]
     check_rows(views, name)
     return views
@@ -81,8 +82,10 @@ def texts(X: Any, name: str) -> Optional[list[Optional[str]]]:
     values = as_numpy(X, name)
     if values.ndim != 1 or values.dtype.kind not in "UOT":
         return None
-    said = [None if v is None or v != v else v for v in values.tolist()]
+    said = [None if is_missing(v) else v for v in values.tolist()]
     found = [v for v in said if v is not None]
+    if len(said) and not found:
+        raise ValueError(f"{name}: no item has a text; give some")
     return said if found and all(isinstance(v, str) for v in found) else None
 
 

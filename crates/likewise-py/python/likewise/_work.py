@@ -10,6 +10,10 @@ from typing import Any, Optional
 import numpy as np
 
 
+#: What no count reaches.
+MOST = 2**32
+
+
 class LikewiseWarning(UserWarning):
     """Something that should be known, though the work goes on."""
 
@@ -87,7 +91,7 @@ def how(n_jobs: Optional[int] = None, verbose: bool = False) -> tuple[Optional[i
         raise ValueError("n_jobs = 0: must be at least 1, or -1 for all cores")
     if n_jobs < 0:
         n_jobs = max(1, (os.cpu_count() or 1) + 1 + n_jobs)
-    return n_jobs, verbose, Listener(verbose)
+    return min(n_jobs, MOST), verbose, Listener(verbose)
 
 
 def seed(random_state: Any) -> int:
@@ -113,7 +117,16 @@ def count(value: Any, name: str, least: int = 1) -> int:
         raise TypeError(f"{name} = {value!r}: must be an int")
     if value < least:
         raise ValueError(f"{name} = {value}: must be at least {least}")
+    if value >= MOST:
+        raise ValueError(f"{name} = {value}: must be below {MOST}")
     return int(value)
+
+
+def word(value: Any, name: str) -> str:
+    """A word that was given as a keyword."""
+    if not isinstance(value, str):
+        raise TypeError(f"{name} = {value!r}: must be a word")
+    return value
 
 
 def number(value: Any, name: str, what: str = "a number") -> float:

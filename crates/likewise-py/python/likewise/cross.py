@@ -12,6 +12,7 @@ from ._arrays import matrix
 from ._base import Base, NotFittedError
 from ._fit import fit_across
 from ._labels import encode
+from ._likewise import AcrossRun
 from ._views import check_columns, digest_of, read, texts
 from ._work import count, how
 
@@ -202,10 +203,42 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             The path.
         """
         self._check_fitted("save")
+        if isinstance(self._fitted, AcrossRun):
+            raise ValueError("it was loaded from the folder of a run; copy that folder")
         path = os.fspath(path)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         self._fitted.save(path, self._digest, overwrite, how(self.n_jobs, self.verbose))
         return path
+
+    @classmethod
+    def load(cls, path: Any) -> CrossModalLearner:
+        """What ``likewise fit`` or `save` learned across views, to search with.
+
+        Parameters
+        ----------
+        path : str or path-like
+            Folder of a run across views.
+
+        Returns
+        -------
+        CrossModalLearner
+            With `views_`, `recipe_`, `settings_`, `results_`, `verdict_` and `embeddings_` as the run has them, and `ids_`,
+            the id of each row that `search` names; `pseudo_labels_` and `confidence_` are in its ``items.parquet``.
+        """
+        run = os.fspath(path)
+        if not os.path.isdir(run):
+            raise FileNotFoundError(f"{run}: no such folder")
+        fitted = AcrossRun.load(run, how())
+        settings = json.loads(fitted.settings)
+        learner = cls(settings["name"])
+        learner._fitted, learner.ids_ = fitted, fitted.ids
+        learner._columns = dict(fitted.views())
+        learner.views_ = list(learner._columns)
+        learner.recipe_, learner.settings_ = settings["name"], settings
+        learner.results_ = json.loads(fitted.results())
+        learner.verdict_ = learner.results_["verdict"]
+        learner.embeddings_ = {name: fitted.embedded(name)[1] for name in learner.views_}
+        return learner
 
     def _check_fitted(self, what: str) -> None:
         if not hasattr(self, "views_"):

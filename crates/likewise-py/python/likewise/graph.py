@@ -7,6 +7,7 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
+from ._arrays import matrix
 from ._base import Estimator
 from ._likewise import Graph
 from ._likewise import scales as even
@@ -165,7 +166,7 @@ class KNeighborsGraph(Estimator):
 
     def fit(self, X: Any, y: Any = None) -> KNeighborsGraph:
         """Build the graph of the rows of `X`; `y` is not looked at."""
-        rows = self._rows_to_fit(X)
+        rows = matrix(X)
         by = scales(rows, self.standardize, self.n_jobs, self.verbose)
         graph = build(
             scaled(rows, by),
@@ -179,6 +180,7 @@ class KNeighborsGraph(Estimator):
             self.n_jobs,
             self.verbose,
         )
+        self._take_columns(X, rows.shape[1])
         self.standardized_ = by is not None
         self.graph_ = as_csr(graph)
         self.search_ = json.loads(graph.search)

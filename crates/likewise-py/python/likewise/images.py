@@ -70,6 +70,9 @@ def describe(
     """
     if isinstance(encoder, (list, tuple)):
         encoder = ",".join(os.fspath(name) for name in encoder)
+    if encoder is None and (side is not None or squeeze):
+        keyword = "side" if side is not None else "squeeze"
+        raise ValueError(f"{keyword} has no effect on pixels; name the network that it is for as the encoder")
     asked = {
         "encoder": None if encoder is None else os.fspath(encoder),
         "words": None if words is None else count(words, "words"),

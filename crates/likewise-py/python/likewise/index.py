@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from typing import Any, Optional
 
 import numpy as np
 
 from . import _likewise
 from ._arrays import matrix
-from ._work import count, how, seed
+from ._work import count, how, seed, word
 
 
 class Index:
@@ -63,6 +64,9 @@ class Index:
         self.X = matrix(X)
         self.metric = metric
         self._work = n_jobs, verbose
+        word(kind, "kind"), word(metric, "metric")
+        # The rows stay those of the caller, who may change them; the index has what it needs of them.
+        self._sum = zlib.crc32(memoryview(self.X).cast("B"))
         self._index = _likewise.Index.build(
             self.X, kind, metric, seed(random_state), how(n_jobs, verbose)
         )
@@ -77,6 +81,10 @@ class Index:
 
     def __len__(self) -> int:
         return len(self.X)
+
+    def __reduce__(self) -> Any:
+        # It is made again from its rows, which is what its folder does as well.
+        return _again, (self.X, self.kind, self.metric, self._work)
 
     def __repr__(self) -> str:
         return f"Index({len(self.X)} x {self.X.shape[1]}, kind={self.kind!r}, metric={self.metric!r})"
@@ -103,6 +111,10 @@ class Index:
         """
         if self.metric != "cosine":
             raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone")
+        if self._sum != zlib.crc32(memoryview(self.X).cast("B")):
+            raise ValueError(
+                "X has changed since the index was made of it, so that what is saved would answer otherwise; make it anew"
+            )
         path = os.fspath(path)
         os.makedirs(path, exist_ok=True)
         self._index.save(path, self.X, how(*self._work))
@@ -118,4 +130,10 @@ class Index:
         index.metric = "cosine"
         index._work = n_jobs, verbose
         index._index, index.X = _likewise.Index.load(path, how(n_jobs, verbose))
+        index._sum = zlib.crc32(memoryview(index.X).cast("B"))
         return index
+
+
+def _again(X: np.ndarray, kind: str, metric: str, work: tuple) -> Index:
+    """An index that was pickled or copied."""
+    return Index(X, kind, metric=metric, n_jobs=work[0], verbose=work[1])

@@ -97,7 +97,7 @@ class MetricLearner(TransformerMixin, Estimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or a dict of those
-            Of several views, each by its name: ``{"shape": A, "colour": B}``. They are read side by side, each row of
+            Of one view, as of `describe`, or of several, each by its name: ``{"shape": A, "colour": B}``. They are read side by side, each row of
             length 1, but for recipes that see them apart (``"omks"``); labels spread over the neighbours in all.
         y : array-like of shape (n_samples,), or None
             Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
@@ -114,12 +114,7 @@ class MetricLearner(TransformerMixin, Estimator):
             )
         if pairs is not None and triplets is not None:
             raise ValueError("give pairs or triplets, not both")
-        if are_views(X):
-            views = read(X)
-            if hasattr(self, "feature_names_in_"):
-                del self.feature_names_in_
-        else:
-            views = [("x", self._rows_to_fit(X))]
+        views = read(X, least=1) if are_views(X) else [("x", matrix(X))]
         n = len(views[0][1])
         if n == 1:
             raise ValueError("there is nothing to compare: X has n_samples = 1")
@@ -141,6 +136,7 @@ class MetricLearner(TransformerMixin, Estimator):
             verbose=self.verbose,
         )
         self._take(fitted, labels, views, self.measure)
+        self._take_columns(X, self._model.input_dim)
         return self
 
     def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:
@@ -193,7 +189,7 @@ class MetricLearner(TransformerMixin, Estimator):
         except (NotADirectoryError, json.JSONDecodeError, UnicodeDecodeError) as e:
             raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
         if "views" in results:
-            raise ValueError(f"{run} is a run across views, which `likewise search` asks")
+            raise ValueError(f"{run} is a run across views; CrossModalLearner.load opens it")
         # What one encoder made is one view, whatever its name.
         names = [] if len(config.get("encoder") or []) == 1 else config["view"].split("+")
         several = len(names) > 1 and all(names)
@@ -212,10 +208,16 @@ class MetricLearner(TransformerMixin, Estimator):
     def _rows(self, X: Any, what: str) -> np.ndarray:
         self._check_fitted(what)
         if self.views_ is None:
-            if are_views(X):
-                raise TypeError("X is a dict of views, but one array was fitted")
-            return super()._rows(X, what)
+            return super()._rows(self._alone(X, "X"), what)
         return beside(others(X, self.views_, self._columns), self._apart, how(self.n_jobs, False))
+
+    def _alone(self, X: Any, name: str) -> Any:
+        """The one view that was fitted, also from a dict of it."""
+        if not are_views(X):
+            return X
+        if len(X) != 1 or (self._columns and set(X) != set(self._columns) and set(self._columns) != {"x"}):
+            raise TypeError(f"{name} is a dict of the views {', '.join(map(str, X))}, but one view was fitted")
+        return next(iter(X.values()))
 
     def transform(self, X: Any) -> np.ndarray:
         """Embed items: rows that compare by `similarity_`; those of the cosine have length 1.
@@ -241,14 +243,16 @@ class MetricLearner(TransformerMixin, Estimator):
         ndarray of shape (m,), float64
         """
         self._check_fitted("pair_score")
-        if self.views_ is not None and are_views(pairs):
+        if self.views_ is not None:
+            if not are_views(pairs):
+                raise TypeError(f"pairs must be a dict of the views {', '.join(self.views_)}, as in fit")
             both = {name: _pairs(of, f"pairs[{name!r}]") for name, of in pairs.items()}
             first, second = (
                 self._rows({name: of[:, side] for name, of in both.items()}, "pair_score")
                 for side in (0, 1)
             )
             return self._model.similarities(first, second, how(self.n_jobs, False))
-        both = _pairs(pairs, "pairs")
+        both = _pairs(self._alone(pairs, "pairs"), "pairs")
         first, second = (matrix(both[:, side], "pairs") for side in (0, 1))
         if first.shape[1] != self.n_features_in_:
             raise ValueError(

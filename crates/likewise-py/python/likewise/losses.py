@@ -27,7 +27,7 @@ import numpy as np
 
 from . import _likewise
 from ._arrays import as_numpy, matrix, rows_of_items, to_json, weights
-from ._work import how
+from ._work import how, word
 
 
 def loss(
@@ -79,7 +79,7 @@ def loss(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
         )
     found = _likewise.loss(
-        name,
+        word(name, "name"),
         to_json(parameters, "parameters"),
         rows,
         None if proxies is None else matrix(proxies, "proxies", precision),

@@ -24,9 +24,9 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _likewise
-from ._arrays import as_numpy, matrix
+from ._arrays import as_numpy, is_missing, matrix
 from ._labels import encode
-from ._work import count, how, seed
+from ._work import count, how, seed, word
 
 __all__ = [
     "collapse",
@@ -44,6 +44,7 @@ __all__ = [
 def _asked(
     X: Any, y: Any, gallery: Any, ks: list[int], metric: str, all_queries: bool
 ) -> tuple[np.ndarray, tuple[np.ndarray, list[str]], dict]:
+    word(metric, "metric")
     rows = matrix(X)
     n = len(rows)
     queries = searched = list(range(n))
@@ -53,8 +54,11 @@ def _asked(
         others = matrix(gallery[0], "gallery")
         if others.shape[1] != rows.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, the gallery {others.shape[1]}")
-        y = [*as_numpy(y, "y").tolist(), *as_numpy(gallery[1], "gallery").tolist()]
-        y = np.array(y, dtype=object)
+        both = as_numpy(y, "y"), as_numpy(gallery[1], "gallery")
+        for name, of, wanted in zip(("y", "gallery"), both, (n, len(others))):
+            if of.shape != (wanted,):
+                raise ValueError(f"{name} has labels of shape {of.shape} for {wanted} rows; give one label an item")
+        y = np.array([one for of in both for one in of.tolist()], dtype=object)
         rows = np.concatenate([rows, others])
         searched = list(range(n, len(rows)))
     asked = {
@@ -65,6 +69,12 @@ def _asked(
         "all_queries": bool(all_queries),
     }
     return rows, encode(y, len(rows)).given, asked
+
+
+def _counts(ks: Any) -> list[int]:
+    if not hasattr(ks, "__iter__") or isinstance(ks, str):
+        raise TypeError(f"ks = {ks!r}: must be a sequence of int")
+    return [count(k, "ks") for k in ks]
 
 
 def ranking(
@@ -100,7 +110,7 @@ def ranking(
         ``means`` by name (None where no query counts), ``values`` by name and query, ``queries`` (rows that
         asked) and ``relevant`` (how many items each had to find).
     """
-    ks = [count(k, "ks") for k in ks]
+    ks = _counts(ks)
     return _likewise.rank(*_asked(X, y, gallery, ks, metric, all_queries), how(n_jobs))
 
 
@@ -168,7 +178,7 @@ def evaluate(
     random_state : int, RandomState, Generator or None, default=0
         Seed of the intervals and of the clusters.
     """
-    ks = [count(k, "ks") for k in ks]
+    ks = _counts(ks)
     asked = _asked(X, y, gallery, ks, metric, all_queries)
     return json.loads(_likewise.summary(*asked, bool(nmi), seed(random_state), how(n_jobs)))
 
@@ -183,6 +193,8 @@ def nmi(classes: Any, clusters: Any) -> float:
         values = as_numpy(of, name)
         if values.ndim != 1:
             raise ValueError(f"{name} is of shape {values.shape}; give one part an item")
+        if values.dtype.kind == "O" and any(is_missing(value) for value in values):
+            raise ValueError(f"{name} has items without a part (None or NaN); leave these out of both")
         parts.append(np.unique(values, return_inverse=True)[1].astype(np.uint32))
     return _likewise.nmi(parts[0], parts[1], how())
 

@@ -8,11 +8,11 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _likewise
-from ._arrays import csr, rows_of_items, to_json
+from ._arrays import csr, matrix, rows_of_items, to_json
 from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
-from ._work import how
+from ._work import how, word
 from .graph import Scales, Standardize, Symmetrize, build, scaled, scales
 
 
@@ -121,7 +121,8 @@ class LabelPropagation(ClassifierMixin, Estimator):
             Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
             to be of none of the classes.
         negatives : sparse matrix of shape (n_samples, n_samples), or None
-            Pairs of neighbours that are known to differ, with weights from 0 to 1, for methods that take them.
+            Pairs of neighbours that are known to differ, with weights from 0 to 2, for methods that take them; each once,
+            or with its mirror.
         excluded : array-like of shape (m, 2), or None
             Row of an item and index into `classes_` of a class that it is not of, for
             ``method="negative-labels"``.
@@ -131,17 +132,16 @@ class LabelPropagation(ClassifierMixin, Estimator):
                 "LabelPropagation requires y to be passed, but the target y is None: give some "
                 "labels, with -1 where nothing is known"
             )
-        graph = self._graph(X)
+        word(self.method, "method")
+        graph, rows, by = self._graph(X)
         labels = encode(y, graph.n)
         known = None
         if negatives is not None:
             indptr, columns, values, n = csr(negatives, "negatives")
             if n != graph.n:
                 raise ValueError(f"negatives is of {n} items, X of {graph.n}")
-            rows = np.repeat(np.arange(n), np.diff(indptr))
-            once = rows < columns
-            pairs = np.stack([rows[once], columns[once]], axis=1)
-            known = rows_of_items(pairs, "negatives", 2), values[once].astype(np.float64)
+            pairs, values = _once(indptr, columns, values)
+            known = rows_of_items(pairs, "negatives", 2), values
         if excluded is not None:
             excluded = rows_of_items(excluded, "excluded", 2)
         found = _likewise.propagate(
@@ -153,6 +153,8 @@ class LabelPropagation(ClassifierMixin, Estimator):
             excluded,
             how(self.n_jobs, self.verbose),
         )
+        self._take_columns(X, graph.n if rows is None else rows.shape[1])
+        self.X_, self._scales = rows, by
         self.classes_ = labels.classes
         self._codes, self._labels = found["pseudo_label"], labels
         self.transduction_ = labels.decoded(self._codes)
@@ -164,21 +166,20 @@ class LabelPropagation(ClassifierMixin, Estimator):
         self.negatives_ = _symmetric(found, graph.n)
         return self
 
-    def _graph(self, X: Any) -> Graph:
+    def _graph(self, X: Any) -> tuple[Graph, Optional[np.ndarray], Scales]:
+        """The graph; and with the nearest neighbours the rows that it is of, and their scales."""
         if self.affinity == "precomputed":
             indptr, columns, values, n = csr(X, "X")
-            self.n_features_in_ = n
-            self.X_ = None
-            self._scales: Scales = None
-            return Graph.from_csr(indptr, columns, values, how(self.n_jobs, self.verbose))
+            graph = Graph.from_csr(indptr, columns, values, how(self.n_jobs, self.verbose))
+            return graph, None, None
         if self.affinity != "knn":
             raise ValueError(f"affinity = {self.affinity!r}: must be 'knn' or 'precomputed'")
-        rows = self._rows_to_fit(X)
+        rows = matrix(X)
         symmetrize = self.symmetrize
         if symmetrize is None:
             symmetrize = _likewise.symmetrize(self.method)
-        self._scales = scales(rows, self.standardize, self.n_jobs, self.verbose)
-        rows = scaled(rows, self._scales)
+        by = scales(rows, self.standardize, self.n_jobs, self.verbose)
+        rows = scaled(rows, by)
         graph = build(
             rows,
             self.n_neighbors,
@@ -186,13 +187,12 @@ class LabelPropagation(ClassifierMixin, Estimator):
             symmetrize,
             self.approx,
             self.recall,
-            self.center and self._scales is None,
+            self.center and by is None,
             self.random_state,
             self.n_jobs,
             self.verbose,
         )
-        self.X_ = rows
-        return graph
+        return graph, rows, by
 
     def fit_predict(self, X: Any, y: Any) -> np.ndarray:
         """Spread the labels, and return the class of each item."""
@@ -204,7 +204,8 @@ class LabelPropagation(ClassifierMixin, Estimator):
         Each votes for its class with the cube of its cosine times its confidence. Rows sum to 1, or are 0 where no
         neighbour is believed to be of a class.
         """
-        if getattr(self, "X_", self) is None:
+        self._check_fitted("predict")
+        if self.X_ is None:
             raise ValueError("with affinity='precomputed' there are no rows to compare new items with")
         rows = scaled(self._rows(X, "predict"), self._scales)
         work = how(self.n_jobs, False)
@@ -245,6 +246,27 @@ def _shares(scores: np.ndarray, codes: np.ndarray | None = None) -> np.ndarray:
         shares[alone, codes[alone]] = 1
         sums[alone] = 1
     return np.divide(shares, sums[:, None], out=np.zeros_like(shares), where=sums[:, None] > 0)
+
+
+def _once(indptr: np.ndarray, columns: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of a matrix, each once, and their weights.
+
+    Raises
+    ------
+    ValueError
+        Of an entry on the diagonal, and of a pair of two weights.
+    """
+    rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    if (rows == columns).any():
+        item = rows[rows == columns][0]
+        raise ValueError(f"negatives: item {item} would differ from itself; remove the entries on the diagonal")
+    pairs = np.stack([np.minimum(rows, columns), np.maximum(rows, columns)], axis=1)
+    pairs, first, place = np.unique(pairs, axis=0, return_index=True, return_inverse=True)
+    other = np.flatnonzero(values != values[first][place.ravel()])
+    if len(other):
+        a, b = pairs[place.ravel()[other[0]]]
+        raise ValueError(f"negatives: ({a}, {b}) and ({b}, {a}) have different weights")
+    return pairs, values[first].astype(np.float64)
 
 
 def _symmetric(found: dict, n: int) -> Any:

@@ -86,7 +86,7 @@ class Study:
     ) -> None:
         if pairs is not None and triplets is not None:
             raise ValueError("give pairs or triplets, not both")
-        self._views = read(X) if are_views(X) else [("x", matrix(X))]
+        self._views = read(X, least=1) if are_views(X) else [("x", matrix(X))]
         self._labels = None if y is None else encode(y, len(self._views[0][1]))
         self._tuples: Any = None
         if pairs is not None:

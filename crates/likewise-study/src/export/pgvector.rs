@@ -43,7 +43,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
     at.monitor.start("index", None);
     match store.index {
         IndexKind::Hnsw => build_index(&mut client, &table),
-        _ => drop_index(&mut client, &table),
+        IndexKind::Flat => drop_index(&mut client, &table),
     }
     .map_err(said)?;
     let analyze = format!("ANALYZE {}", table.name);

@@ -7,12 +7,13 @@ use likewise::code::Codes;
 use likewise::cross::{Embedding, NamedKind, NamedModel};
 use likewise::{Collection, Label};
 use likewise_io::items::ItemRow;
+use likewise_nn::cross::Learner;
 use ndarray::{Array2, Axis, concatenate, s};
 
 use super::record::{CODES, EMBEDDINGS};
 use super::work::Work;
 use super::{Config, OUTSIDE, Record, RunFolder, read_with};
-use crate::study::{CrossResults, CrossStudy};
+use crate::study::{CrossResults, CrossStudy, Embedded};
 use crate::{Result, failed};
 
 /// Under which the kind stands in the metadata of the file.
@@ -215,6 +216,18 @@ impl AcrossFolder {
     /// Ids, labels and beliefs of the items. Fails where they are damaged or of another run.
     pub fn items(&self) -> Result<Vec<ItemRow>> {
         self.run.items()
+    }
+
+    /// The model, and of each view the items that have it with their rows or codes. Fails where these are damaged.
+    pub fn space(&self) -> Result<(NamedModel, Embedded)> {
+        let (model, items, config) = (self.model()?, self.items()?, self.config()?);
+        let learner = config.recipe.learner.cross();
+        let bits = learner.is_some_and(Learner::gives_bits);
+        let bits = bits.then(|| model.views()[0].encoder.output_dim());
+        let each = (0..self.views.len()).map(|t| self.view(t, &items, bits));
+        let each = each.collect::<Result<Vec<_>>>()?;
+        let (items, rows) = each.into_iter().unzip();
+        Ok((model, Embedded { items, rows }))
     }
 
     /// The items that have view `t`, and their rows or codes. Fails where these are damaged.
