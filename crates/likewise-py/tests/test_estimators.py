@@ -284,6 +284,13 @@ def test_pairs_that_differ_are_read_from_both_halves_of_a_matrix():
     known = make.fit(graph, shown, negatives=upper).scores_
     assert abs(known - make.fit(graph, shown, negatives=upper.T).scores_).max() == 0
     assert abs(known - make.fit(graph, shown, negatives=upper + upper.T).scores_).max() == 0
+    zeros = upper.tolil()
+    zeros.setdiag(0)
+    zeros = zeros.tocsr()
+    zeros = sparse.csr_matrix((zeros.data, zeros.indices, zeros.indptr), shape=graph.shape)
+    assert abs(known - make.fit(graph, shown, negatives=zeros).scores_).max() == 0
+    with pytest.raises(ValueError, match="has the weight nan"):
+        make.fit(graph, shown, negatives=upper * np.nan)
     with pytest.raises(ValueError, match="have different weights"):
         make.fit(graph, shown, negatives=upper + 0.5 * upper.T)
     with pytest.raises(ValueError, match="item 3 would differ from itself"):

@@ -324,6 +324,8 @@ def test_an_index_saves_what_it_was_made_of(tmp_path):
     x -= 3
     with pytest.raises(ValueError, match="X has changed since the index was made of it"):
         index.save(tmp_path / "index")
+    with pytest.raises(ValueError, match="X has changed since"):
+        copy.copy(index)
     assert not (tmp_path / "index").exists()
 
 

@@ -87,5 +87,6 @@ def test_labels_of_queries_and_of_a_gallery_are_counted_apart():
     ]:
         with pytest.raises(TypeError, match=said):
             bad()
-    with pytest.raises(ValueError, match="classes has items without a part"):
-        metrics.nmi(["a", None], [0, 1])
+    for lost in (["a", None], [0.0, np.nan]):
+        with pytest.raises(ValueError, match="classes has items without a part"):
+            metrics.nmi(lost, [0, 1])

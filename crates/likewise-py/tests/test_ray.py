@@ -430,9 +430,11 @@ def test_a_call_goes_on_with_another_number_of_workers(tmp_path, data):
 
 
 def test_stores_that_are_too_small_are_a_warning():
-    crew = importlib.import_module("likewise.ray.crew").Crew(None, 1, 0)
-    with pytest.warns(likewise.LikewiseWarning, match="and some 1000000.0 GB are needed"):
-        crew.warn_of_store(1e15)
+    crew, held = importlib.import_module("likewise.ray.crew").Crew(None, 1, 0), ray.cluster_resources()["object_store_memory"]
+    crew.warn_of_store(held)
+    with pytest.warns(likewise.LikewiseWarning, match="GB are needed: what does not fit") as told:
+        crew.warn_of_store(held + 1e9)
+    assert len(told) == 1
 
 
 def test_what_goes_on_does_not_begin_anew(tmp_path, data, monkeypatch):
@@ -489,8 +491,17 @@ def test_a_run_on_a_table_embeds_by_its_columns_and_not_without_what_it_makes_of
     (path,) = likewise.ray.embed(tmp_path / "run-x", turned, tmp_path / "e")
     made = np.stack(parquet.read_table(path)["embedding"].to_numpy())
     np.testing.assert_allclose(made, np.load(tmp_path / "run-x/embeddings.npy"), atol=1e-6)
-    with pytest.raises(ValueError, match="whose columns it brings to one scale or makes of words"):
-        likewise.ray.embed(tmp_path / "run-w", turned, tmp_path / "f")
+    for run in (tmp_path / "run-w", tmp_path / "run-w/model.safetensors"):
+        with pytest.raises(ValueError, match="whose columns it brings to one scale or makes of words"):
+            likewise.ray.embed(run, turned, tmp_path / "f")
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    learner = likewise.MetricLearner("rca", measure=False).fit(pandas.DataFrame(columns), items()[1])
+    (path,) = likewise.ray.embed(learner, turned, tmp_path / "g")
+    made = np.stack(parquet.read_table(path)["embedding"].to_numpy())
+    np.testing.assert_allclose(made, learner.transform(pandas.DataFrame(columns)), atol=1e-6)
+    with pytest.raises(ValueError, match="has no column of numbers 'c6', which was fitted"):
+        parquet.write_table(arrow.table({name: columns[name] for name in names[:-1]}), turned)
+        likewise.ray.embed(learner, turned, tmp_path / "h")
 
 
 # What cannot be used.
@@ -532,7 +543,7 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.propagate(at("cut.npz"), y), ValueError, "cut.npz cannot be read"),
         (lambda: r.neighbors(x, 3, block_rows=0), ValueError, "^block_rows = 0"),
         (lambda: r.neighbors(x, 3, workers=0), ValueError, "^workers = 0"),
-        (lambda: r.neighbors(x, 3, threads=9), ValueError, "^threads = 9: no machine of the cluster has more than 4"),
+        (lambda: r.neighbors(x, 3, threads=9), ValueError, "^threads = 9: the cluster has 4 processors"),
         (lambda: r.neighbors(x, 3, out=7), TypeError, "^out = 7: must be a path"),
         (lambda: r.graph(x, 500), ValueError, "^n_neighbors = 500"),
         (lambda: r.graph(x, 3, gamma=-1), ValueError, "^gamma = -1"),

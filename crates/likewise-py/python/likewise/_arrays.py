@@ -91,7 +91,14 @@ def _width(x: Any, name: str) -> Optional[int]:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for nothing: None, NaN, and what pandas calls missing, which says of no comparison whether it holds."""
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(np.all(value != value))
+    if isinstance(value, str):
+        return False
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):
+        return False
 
 
 def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
@@ -135,9 +142,9 @@ def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.require(rows, dtype, ["C_CONTIGUOUS", "ALIGNED"])
     if rows.dtype.kind == "f" and rows.dtype.itemsize > made.dtype.itemsize:
-        beyond = np.isinf(made) & np.isfinite(rows)
-        if beyond.any():
-            row, column = np.argwhere(beyond)[0]
+        infinite = np.isinf(made)
+        if infinite.any() and (infinite & np.isfinite(rows)).any():
+            row, column = np.argwhere(infinite & np.isfinite(rows))[0]
             raise ValueError(
                 f"{name}: row {row}, column {column} is {rows[row, column]}, beyond what float32 holds; bring the columns "
                 "to a smaller scale"

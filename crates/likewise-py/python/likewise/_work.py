@@ -11,7 +11,7 @@ import numpy as np
 
 
 #: What no count reaches.
-MOST = 2**32
+MOST = 2**63
 
 
 class LikewiseWarning(UserWarning):

@@ -126,6 +126,8 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+        # Those of a run that was loaded.
+        self.__dict__.pop("ids_", None)
         self._digest = digest_of(views, labels)
         self.views_ = [name for name, _ in views]
         self._columns = {

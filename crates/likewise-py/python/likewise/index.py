@@ -66,10 +66,8 @@ class Index:
         self._work = n_jobs, verbose
         word(kind, "kind"), word(metric, "metric")
         # The rows stay those of the caller, who may change them; the index has what it needs of them.
-        self._sum = zlib.crc32(memoryview(self.X).cast("B"))
-        self._index = _likewise.Index.build(
-            self.X, kind, metric, seed(random_state), how(n_jobs, verbose)
-        )
+        self._sum, self._seed = _sum_of(self.X), seed(random_state)
+        self._index = _likewise.Index.build(self.X, kind, metric, self._seed, how(n_jobs, verbose))
 
     @property
     def kind(self) -> str:
@@ -83,8 +81,15 @@ class Index:
         return len(self.X)
 
     def __reduce__(self) -> Any:
-        # It is made again from its rows, which is what its folder does as well.
-        return _again, (self.X, self.kind, self.metric, self._work)
+        # A copy is made again from the rows.
+        self._check_rows()
+        return _again, (self.X, self.kind, self.metric, self._seed, self._work)
+
+    def _check_rows(self) -> None:
+        if self._sum != _sum_of(self.X):
+            raise ValueError(
+                "X has changed since the index was made of it, so that what is kept of it would answer otherwise; make it anew"
+            )
 
     def __repr__(self) -> str:
         return f"Index({len(self.X)} x {self.X.shape[1]}, kind={self.kind!r}, metric={self.metric!r})"
@@ -111,10 +116,7 @@ class Index:
         """
         if self.metric != "cosine":
             raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone")
-        if self._sum != zlib.crc32(memoryview(self.X).cast("B")):
-            raise ValueError(
-                "X has changed since the index was made of it, so that what is saved would answer otherwise; make it anew"
-            )
+        self._check_rows()
         path = os.fspath(path)
         os.makedirs(path, exist_ok=True)
         self._index.save(path, self.X, how(*self._work))
@@ -130,10 +132,15 @@ class Index:
         index.metric = "cosine"
         index._work = n_jobs, verbose
         index._index, index.X = _likewise.Index.load(path, how(n_jobs, verbose))
-        index._sum = zlib.crc32(memoryview(index.X).cast("B"))
+        index._sum, index._seed = _sum_of(index.X), 0
         return index
 
 
-def _again(X: np.ndarray, kind: str, metric: str, work: tuple) -> Index:
+def _again(X: np.ndarray, kind: str, metric: str, random_state: int, work: tuple) -> Index:
     """An index that was pickled or copied."""
-    return Index(X, kind, metric=metric, n_jobs=work[0], verbose=work[1])
+    return Index(X, kind, metric=metric, random_state=random_state, n_jobs=work[0], verbose=work[1])
+
+
+def _sum_of(rows: np.ndarray) -> int:
+    """What changes with the rows."""
+    return zlib.crc32(memoryview(rows).cast("B"))

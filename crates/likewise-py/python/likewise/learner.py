@@ -136,7 +136,8 @@ class MetricLearner(TransformerMixin, Estimator):
             verbose=self.verbose,
         )
         self._take(fitted, labels, views, self.measure)
-        self._take_columns(X, self._model.input_dim)
+        alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
+        self._take_columns(alone, self._model.input_dim)
         return self
 
     def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:

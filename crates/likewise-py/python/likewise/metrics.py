@@ -193,7 +193,8 @@ def nmi(classes: Any, clusters: Any) -> float:
         values = as_numpy(of, name)
         if values.ndim != 1:
             raise ValueError(f"{name} is of shape {values.shape}; give one part an item")
-        if values.dtype.kind == "O" and any(is_missing(value) for value in values):
+        lost = values.dtype.kind == "f" and np.isnan(values).any()
+        if lost or (values.dtype.kind == "O" and any(is_missing(value) for value in values)):
             raise ValueError(f"{name} has items without a part (None or NaN); leave these out of both")
         parts.append(np.unique(values, return_inverse=True)[1].astype(np.uint32))
     return _likewise.nmi(parts[0], parts[1], how())

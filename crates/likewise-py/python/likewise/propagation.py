@@ -257,6 +257,11 @@ def _once(indptr: np.ndarray, columns: np.ndarray, values: np.ndarray) -> tuple[
         Of an entry on the diagonal, and of a pair of two weights.
     """
     rows = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+    # Zeros may be stored, as where a diagonal was set to 0.
+    rows, columns, values = (of[values != 0] for of in (rows, columns, values))
+    if not np.isfinite(values).all():
+        a = np.flatnonzero(~np.isfinite(values))[0]
+        raise ValueError(f"negatives: ({rows[a]}, {columns[a]}) has the weight {values[a]}; remove or fill such values")
     if (rows == columns).any():
         item = rows[rows == columns][0]
         raise ValueError(f"negatives: item {item} would differ from itself; remove the entries on the diagonal")

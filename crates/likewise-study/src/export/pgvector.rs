@@ -162,7 +162,8 @@ fn build_index(client: &mut Client, table: &Table) -> std::result::Result<(), po
 fn drop_index(client: &mut Client, table: &Table) -> std::result::Result<(), postgres::Error> {
     let there = "SELECT i.indexrelid::regclass::text FROM pg_index i \
                  JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam \
-                 WHERE i.indrelid = to_regclass($1::text) AND m.amname = 'hnsw'";
+                 WHERE i.indrelid = to_regclass($1::text) AND m.amname = 'hnsw' \
+                 AND c.relname LIKE '%\\_embedding\\_idx'";
     for row in client.query(there, &[&table.name])? {
         let name: String = row.get(0);
         client.batch_execute(&format!("DROP INDEX {name}"))?;

@@ -113,7 +113,9 @@ impl Collection<'_> {
         );
         let there = self.server.get(&self.path)?;
         if let Some(there) = &there {
-            let foreign = self.count(&json!({"must": [{"is_empty": {"key": "run"}}]}))?;
+            let foreign = self.count(
+                &json!({"should": [{"is_empty": {"key": "run"}}, {"is_empty": {"key": "id"}}]}),
+            )?;
             if foreign > 0 {
                 return Err(usage(format!(
                     "{}: the collection {} holds {foreign} points that no export made, and is left alone; name another one",
@@ -181,7 +183,6 @@ impl Collection<'_> {
         self.server.put(&path, &json!({"points": points}))
     }
 
-    /// Points that it holds: of the run alone, or all.
     /// How many points it holds, of those that a filter lets through.
     fn count(&self, filter: &Value) -> Result<usize> {
         let asked = json!({"exact": true, "filter": filter});

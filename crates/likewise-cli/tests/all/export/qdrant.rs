@@ -152,11 +152,12 @@ impl Double {
             ("POST", "points/count") => {
                 assert_eq!(body["exact"], true);
                 let wanted = &body["filter"]["must"][0];
+                let empty = body["filter"]["should"].as_array();
                 let of = |point: &&Value| {
                     let payload = |key: &Value| &point["payload"][key.as_str().unwrap()];
-                    let is_empty = &wanted["is_empty"]["key"];
-                    if is_empty.is_string() {
-                        payload(is_empty).is_null()
+                    let is_empty = |one: &Value| payload(&one["is_empty"]["key"]).is_null();
+                    if let Some(any) = empty {
+                        any.iter().any(is_empty)
                     } else if wanted.is_object() {
                         *payload(&wanted["key"]) == wanted["match"]["value"]
                     } else {
@@ -438,7 +439,7 @@ fn a_collection_of_something_else_is_left_alone() {
         (&json!(200), &json!(200))
     );
     // Points that no export made.
-    let own = json!({"id": "1", "vector": vec![0.0; 64], "payload": {"name": "mine"}});
+    let own = json!({"id": "1", "vector": vec![0.0; 64], "payload": {"run": 17}});
     let mut kept = double.kept.lock().unwrap();
     (kept.collections.get_mut("shop").unwrap().1).insert("1".to_owned(), own);
     drop(kept);

@@ -41,7 +41,11 @@ class Collection(NamedTuple):
         if self.array is not None:
             origin: Any = hashlib.sha256(memoryview(self.array)).hexdigest()
         else:
-            origin = list(dict.fromkeys(block.shard for block in self.blocks))
+            shards = dict.fromkeys(block.shard for block in self.blocks)
+            # Names of many columns are long.
+            words = ["\n".join(shard.names).encode() for shard in shards]
+            names = [hashlib.sha256(of).hexdigest()[:16] if of else "" for of in words]
+            origin = [[of.url, of.rows, of.columns, of.stamp, by] for of, by in zip(shards, names)]
         return {"rows_of": origin, "block_rows": [block.rows for block in self.blocks]}
 
     def unit_rows(self, crew: Crew) -> list[Any]:

@@ -44,26 +44,34 @@ class Crew:
         workers = None if workers is None else count(workers, "workers")
         # A task is done by one machine.
         machines = {of["NodeID"]: int(of["Resources"].get("CPU", 0)) for of in ray().nodes() if of["Alive"]}
-        most = max(machines.values(), default=0)
-        if self.threads > most:
-            raise ValueError(f"threads = {threads}: no machine of the cluster has more than {most} processors")
+        together = max(1, sum(machines.values()))
+        if self.threads > together:
+            raise ValueError(f"threads = {threads}: the cluster has {together} processors")
         self._places = [of for of, count in sorted(machines.items()) for _ in range(count // self.threads)]
-        self.workers = workers or len(self._places)
+        if not self._places and machines:
+            # A cluster that grows may bring one.
+            warnings.warn(
+                f"threads = {threads}: no machine of the cluster has so many processors now; tasks wait until one has",
+                LikewiseWarning,
+                stacklevel=3,
+            )
+        self.workers = workers or max(1, len(self._places))
 
     def submit(
         self, function: Callable, *given: Any, returns: int = 1, block: Optional[tuple[int, int]] = None
     ) -> Any:
         """What will be the result of the function: one, or a list where it returns several.
 
-        A task of a `block`, number and of how many, is done where its others are, if that machine lives: what it has made
-        lies there, and is not sent to another one that happens to be free.
+        A task of a `block`, number and of how many, is done where its others are, if that machine lives and has room: what
+        it has made lies there, and need not be sent.
         """
         how = {"num_returns": returns, "num_cpus": self.threads, "max_retries": self._retries}
-        if block is not None:
+        if block is not None and self._places:
             number, blocks = block
             where = self._places[number * len(self._places) // blocks]
             affinity = ray().util.scheduling_strategies.NodeAffinitySchedulingStrategy
-            how["scheduling_strategy"] = affinity(where, soft=True)
+            # Where others are at work on that machine for long, a free one does it.
+            how["scheduling_strategy"] = affinity(where, soft=True, _spill_on_unavailable=True)
         return _remote(function).options(**how).remote(*given)
 
     def warn_of_store(self, needed: float) -> None:
@@ -75,7 +83,7 @@ class Crew:
                 "does not fit is written to the disk and read again, which is many times slower; give Ray more "
                 "(object_store_memory), or more machines",
                 LikewiseWarning,
-                stacklevel=4,
+                stacklevel=3,
             )
 
     def put(self, value: Any) -> Any:

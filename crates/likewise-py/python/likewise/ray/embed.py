@@ -16,8 +16,8 @@ from .shards import Shard
 
 # The column of a table that holds embeddings.
 COLUMN = "embedding"
-# Of which shard each file of a folder is.
-SHARDS = "shards.json"
+# The folder of what says of which shard each file is.
+MADE_OF = "made-of"
 
 
 class Work(NamedTuple):
@@ -85,7 +85,7 @@ def embed(
     columns = _likewise.Model.from_bytes(model).input_dim
     work = []
     for url in shards.listed(paths, "paths", (".npy", ".parquet")):
-        work.append(Work(shards.look(url), files.join(folder, url.rsplit("/", 1)[-1])))
+        work.append(Work(shards.look(url, names), files.join(folder, url.rsplit("/", 1)[-1])))
         if work[-1].shard.columns != columns:
             raise ValueError(
                 f"paths: {url} has {work[-1].shard.columns} columns, the model reads {columns}"
@@ -134,7 +134,7 @@ def _model(run: Any) -> bytes:
 
 
 def _columns(run: Any) -> tuple[str, ...]:
-    """The columns of the table that a run was fitted on, in its order; none where it was on something else.
+    """The columns of the table or frame that was fitted, in its order; none where it was something else.
 
     Raises
     ------
@@ -142,8 +142,11 @@ def _columns(run: Any) -> tuple[str, ...]:
         Where it reads more of a table than numbers as they stand.
     """
     if hasattr(run, "to_bytes"):
-        return ()
-    config = files.read_json(files.join(files.address(run, "run"), "config.json")) or {}
+        return tuple(getattr(run, "feature_names_in_", ()))
+    url = files.address(run, "run")
+    if url.endswith(".safetensors"):
+        url = url.rpartition("/")[0]
+    config = files.read_json(files.join(url, "config.json")) or {}
     columns = (config.get("table") or {}).get("columns", [])
     for column in columns:
         if column["kind"] != "number" or "mean" in column or "date" in column:
@@ -155,24 +158,23 @@ def _columns(run: Any) -> tuple[str, ...]:
 
 
 def _note(folder: str, work: list[Work]) -> None:
-    """Notes which shards the embeddings of a folder are of.
+    """Notes which shard each file of embeddings is of, beside them.
 
     Raises
     ------
     ValueError
         Where some that lie there are of another shard, or of what this one held before.
     """
-    url = files.join(folder, SHARDS)
-    there = files.read_json(url) or {}
-    new = {of.path.rsplit("/", 1)[-1]: [of.shard.url, of.shard.stamp] for of in work}
-    for name, origin in new.items():
-        if there.get(name) != origin and files.exists(files.join(folder, name)):
+    for of in work:
+        name, origin = of.path.rsplit("/", 1)[-1], [of.shard.url, of.shard.stamp]
+        note = files.join(files.join(folder, MADE_OF), name + ".json")
+        if not files.exists(of.path):
+            files.write_json(note, origin)
+        elif files.read_json(note) != origin:
             raise ValueError(
                 f"{folder} holds {name} of another shard, or of what {origin[0]} held before; give another folder or remove "
                 "this one"
             )
-    if any(there.get(name) != origin for name, origin in new.items()):
-        files.write_json(url, {**there, **new})
 
 
 def embed_shard(model: bytes, of: Work, batch_rows: int, threads: int) -> int:

@@ -51,7 +51,17 @@ def exists(url: str) -> bool:
 
 
 #: What file systems say of a file that is another one where it was written again.
-_TAGS = ("ETag", "etag", "md5Hash", "mtime", "LastModified", "last_modified", "updated", "created")
+_TAGS = (
+    "ETag",
+    "etag",
+    "md5Hash",
+    "mtime",
+    "LastModified",
+    "last_modified",
+    "modificationTime",
+    "updated",
+    "created",
+)
 
 
 def tag(info: dict) -> str:
@@ -176,7 +186,13 @@ def claim(folder: str, plan: dict) -> None:
     asked = json.loads(json.dumps(plan))
     for key in [*asked, *there]:
         if asked.get(key) != there.get(key):
+            held, wanted = _brief(there.get(key)), _brief(asked.get(key))
             raise ValueError(
-                f"{folder} holds what was made with {key} = {there.get(key)!r}, and {asked.get(key)!r} is "
-                "asked for; give another folder or remove this one"
+                f"{folder} holds what was made with {key} = {held}, and {wanted} is asked for; give another folder or "
+                "remove this one"
             )
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 200 else text[:200] + " ..."

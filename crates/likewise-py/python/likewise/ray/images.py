@@ -53,7 +53,11 @@ def embed(
     system, path = files.system(url)
     root = path.rstrip("/") + "/"
     found = system.find(path, detail=True)
-    stamps = {name[len(root) :]: files.tag(found[name]) for name in found if _is_image(name)}
+    # A link says of itself when it was made, not when the image was.
+    whole = (system.info if of.get("islink") else lambda _, of=of: of for of in found.values())
+    stamps = {
+        name[len(root) :]: files.tag(info(name)) for name, info in zip(found, whole) if _is_image(name)
+    }
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
     batches = [

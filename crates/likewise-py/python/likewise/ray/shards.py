@@ -15,7 +15,7 @@ from . import files
 
 # Columns of a table that go along with embeddings.
 KEPT = ("id", "ids", "label", "labels", "y", "target", "targets", "split")
-# Those that are no features, as one machine has it, where they are not left out by what they hold.
+# Those that are no features by their names, unless a run was fitted on them. One machine looks at the values of some, too.
 NOT_FEATURES = (*KEPT, "class", "category", "class_name", "class_id", "class_label", "index", "idx")
 
 
@@ -67,19 +67,24 @@ def listed(source: Any, name: str, kinds: tuple[str, ...]) -> list[str]:
     return sorted(system.unstrip_protocol(file) for file in found)
 
 
-def look(url: str) -> Shard:
-    """Numbers of rows and columns, from the head of the file alone."""
+def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
+    """Numbers of rows and columns, from the head of the file alone; of the `wanted` columns of a table, if there are any."""
     system, path = files.system(url)
     with system.open(path, "rb") as file:
         if path.endswith(".npy"):
             (rows, columns), _, _ = _head(file, url)
             return Shard(url, rows, columns, (), files.stamp(url))
         table = _parquet(file, url)
-        first, names = table.schema_arrow.empty_table(), _features(table.schema_arrow, url)
+        first, names = table.schema_arrow.empty_table(), list(wanted)
+        lacking = [name for name in names if name not in first.column_names]
+        if lacking and not _vectors(first.schema):
+            raise ValueError(f"paths: {url} has no column of numbers {lacking[0]!r}, which was fitted")
+        if lacking or not names:
+            names = _features(first.schema, url)
         if table.metadata.num_rows:
             first = next(table.iter_batches(1, columns=names))
         columns = as_numpy(first, url).shape[1]
-        if _vectors(table.schema_arrow):
+        if _vectors(first.schema) and names != list(wanted):
             names = []
         return Shard(url, table.metadata.num_rows, columns, tuple(names), files.stamp(url))
 
@@ -232,7 +237,7 @@ def _features(schema: Any, url: str) -> list[str]:
     if len(vectors) > 1:
         raise ValueError(f"{url} has several columns of vectors ({', '.join(vectors)}); leave one")
     numbers = [
-        name for name, kind in named if types.is_floating(kind) or types.is_integer(kind)
+        name for name, kind in named if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
     ]
     if not vectors and not numbers:
         raise ValueError(f"{url} has neither a column of vectors nor columns of numbers")

@@ -14,7 +14,6 @@ use crate::failed;
 /// Bytes of items that go at a time, about.
 const BLOCK: usize = 1 << 19;
 
-/// What the stream begins with, and the eight bytes of its flags.
 /// The columns of the table, in its order.
 pub(super) const COLUMNS: [&str; 6] = [
     "id",
@@ -25,6 +24,7 @@ pub(super) const COLUMNS: [&str; 6] = [
     "embedding",
 ];
 
+/// What the stream begins with, and the eight bytes of its flags.
 const HEAD: &[u8] = b"PGCOPY\n\xff\r\n\0\0\0\0\0\0\0\0\0";
 const END: i16 = -1;
 const NULL: i32 = -1;
