@@ -145,8 +145,8 @@ def propagate(
 
     Cost: some 40 to 150 iterations with ``alpha=0.99``, each 2 nnz C operations and four passes over the state. A
     worker holds of its block of b rows 16 bytes an entry of the graph, and per class (32 at a time) 130 bytes a row and
-    24 bytes a row of the halo; for beliefs of all classes 50 b C bytes. The tasks of a block are done on one machine, as
-    long as it lives. Object stores that hold less than the graph (12 bytes an entry) and the state (88 bytes a row and
+    24 bytes a row of the halo; for beliefs of all classes 50 b C bytes. The tasks of a block are given to one machine,
+    as long as it lives and has room. Object stores that hold less than the graph (12 bytes an entry) and the state (88 bytes a row and
     class) are a warning: an iteration then waits for the disk. Blocks exchange B^2 messages an iteration (B the
     number of blocks): more than 100 blocks are slow. The driver holds the labels, and without `out` all scores.
 
