@@ -146,7 +146,7 @@ impl Taken {
 
 impl Layout {
     /// Of a table of nothing but numbers, which are features as they are.
-    pub(crate) fn of_numbers<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
+    pub fn of_numbers<'a>(names: impl IntoIterator<Item = &'a str>) -> Self {
         let column = |name: &str| Column {
             name: name.to_owned(),
             taken: Taken::plain(),

@@ -9,6 +9,7 @@ use likewise::{
     Beliefs, Collection, Error, ErrorKind, Label, Labels, Monitor, Pairs, Part, Result, Triplets,
     View,
 };
+use likewise_io::Layout;
 use likewise_study::fit::{AUTO, Asked as Choices, Changes, Job, Which, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
@@ -357,18 +358,18 @@ impl Fitted {
         Ok(text + &results.verdict.join("\n"))
     }
 
-    /// Writes a run folder, which `likewise search`, `embed` and `eval` read. `x` are the rows that
-    /// were fitted, none of several views, and `digest` what tells them from others.
+    /// Writes a run folder, which `likewise search`, `embed` and `eval` read. `x` are the rows that were fitted, none of
+    /// several views; `told` what tells them from others, and the names of their columns.
     fn save(
         &self,
         py: Python<'_>,
         path: PathBuf,
         x: Option<PyReadonlyArray2<'_, f32>>,
-        digest: String,
+        told: (String, Option<Vec<String>>),
         overwrite: bool,
         how: How,
     ) -> PyResult<()> {
-        let study = self.measured()?;
+        let (study, (digest, names)) = (self.measured()?, told);
         let x = x.as_ref().map(PyReadonlyArray2::as_array);
         run(py, &how, |monitor| {
             let view = match x {
@@ -384,6 +385,10 @@ impl Fitted {
             let (recipe, protocol) = (self.recipe.clone(), self.protocol.clone());
             let mut job = Job {
                 tried: self.tried.clone(),
+                // Columns of a frame go by their names from then on, as those of a file.
+                table: names
+                    .as_ref()
+                    .map(|names| Layout::of_numbers(names.iter().map(String::as_str))),
                 command: vec!["likewise.Study".into()],
                 ..Job::new(recipe, protocol, data.into(), digest, data.into())
             };

@@ -337,3 +337,62 @@ def test_numbers_that_no_machine_counts_are_refused():
         likewise.Study(x, y, draws=10**20).run()
     with pytest.raises(TypeError, match="method = 3: must be a word"):
         likewise.LabelPropagation(3, n_neighbors=5).fit(x, y)
+
+
+def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewise_command):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs(n=80, columns=4)
+    frame = pandas.DataFrame(x, columns=list("abcd"))
+    turned = frame[list("dcba")]
+    study = likewise.Study(frame, y, recipe="rca")
+    study.save(tmp_path / "run")
+    loaded = likewise.MetricLearner.load(tmp_path / "run")
+    assert np.array_equal(study.model.transform(frame), loaded.transform(frame))
+    for learner in (study.model, loaded):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            learner.transform(turned)
+    for make, X in [
+        (likewise.MetricLearner("rca", measure=False), {"p": frame, "q": x}),
+        (likewise.CrossModalLearner("cluster-cca"), {"p": frame, "q": x}),
+    ]:
+        made = make.fit(X, y)
+        with pytest.raises(ValueError, match="must be in the same order"):
+            made.transform({**X, "p": turned}) if make.views_ and hasattr(made, "pair_score") else made.transform(turned, "p")
+    # What a run brings to one scale is brought to it here as well; what it makes of words is not.
+    frame["label"], frame["a"] = [f"class {of}" for of in y], 1000 * frame["a"]
+    frame.to_csv(tmp_path / "x.csv", index=False)
+    likewise_command("fit", "x.csv", "--recipe", "rca", "-o", "scaled", cwd=tmp_path)
+    scaled = likewise.MetricLearner.load(tmp_path / "scaled")
+    theirs = np.load(tmp_path / "scaled/embeddings.npy")
+    np.testing.assert_allclose(scaled.transform(frame[list("abcd")]), theirs, atol=1e-5)
+    frame["kind"] = ["u", "v"] * 40
+    frame.to_csv(tmp_path / "w.csv", index=False)
+    likewise_command("fit", "w.csv", "--recipe", "rca", "-o", "words", cwd=tmp_path)
+    with pytest.raises(ValueError, match="of whose column 'kind' it makes features"):
+        likewise.MetricLearner.load(tmp_path / "words").transform(frame[list("abcd")])
+
+
+def test_large_numbers_are_classes_to_the_last_digit():
+    x, y = blobs(n=40)
+    large = 9_007_199_254_740_992 + y.astype(np.int64)
+    wanted = [int(of) for of in np.unique(large)]
+    shown = [None if row % 5 == 0 else int(of) for row, of in enumerate(large)]
+    found = likewise.LabelPropagation(n_neighbors=5).fit(x, shown)
+    assert found.classes_.tolist() == wanted
+    ranks = likewise.metrics.ranking(x, large, gallery=(x, large))
+    assert ranks["relevant"].tolist() == [(large == of).sum() for of in large]
+    with pytest.raises(ValueError, match="takes 64 bits without a sign"):
+        likewise.LabelPropagation(n_neighbors=5).fit(x, y.astype(np.uint64) + np.uint64(2**63))
+    with pytest.raises(ValueError, match="beyond 64 bits"):
+        likewise.LabelPropagation(n_neighbors=5).fit(x, [2**70, *[1] * 39])
+
+
+def test_flags_are_true_or_false():
+    x, y = blobs(n=40)
+    for fit in (
+        lambda: likewise.KNeighborsGraph(5, center="no").fit(x),
+        lambda: likewise.LabelPropagation(n_neighbors=5, approx="no").fit(x, y),
+        lambda: likewise.MetricLearner("rca", measure="no").fit(x, y),
+    ):
+        with pytest.raises(TypeError, match="= 'no': must be True or False"):
+            fit()

@@ -466,6 +466,11 @@ def test_columns_of_shards_go_by_their_names(tmp_path, data):
     parquet.write_table(turned, folder / "b.parquet")
     ids, _ = likewise.ray.neighbors(folder, 4)
     assert (ids == wanted).all()
+    import decimal
+
+    exact = arrow.array([[decimal.Decimal(repr(float(of))) for of in x[half:, 0]]][0], arrow.decimal128(30, 20))
+    parquet.write_table(turned.set_column(turned.column_names.index("c0"), "c0", exact), folder / "b.parquet")
+    assert (likewise.ray.neighbors(folder, 4)[0] == wanted).all()
     one = tmp_path / "one.parquet"
     parquet.write_table(turned.slice(0, 1), one)
     found, similarities = likewise.ray.search(folder, one, 1)

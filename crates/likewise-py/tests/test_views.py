@@ -108,9 +108,10 @@ def test_texts_are_a_view():
     learner = likewise.CrossModalLearner("cluster-cca").fit(X, y)
     items, _ = learner.search(["a red shirt"], "title", "rows", k=5)
     assert (y[items] == 0).mean() > 0.7
-    lost = {**X, "title": [None, *X["title"][1:]]}
-    learner = likewise.CrossModalLearner("cluster-cca").fit(lost, y)
-    assert len(learner.embeddings_["title"]) == 89
+    for none in (None, float("nan")):
+        lost = {**X, "title": [none, *X["title"][1:]]}
+        learner = likewise.CrossModalLearner("cluster-cca").fit(lost, y)
+        assert len(learner.embeddings_["title"]) == 89
     with pytest.warns(likewise.LikewiseWarning, match="nothing of 1 of 2 texts is in the texts that were fitted"):
         learner.search(["red shirt", "zzz qqq"], "title", "rows")
     with pytest.raises(ValueError, match="title is a view of texts"):

@@ -84,7 +84,9 @@ class Estimator(Base):  # type: ignore[misc,valid-type]
 
     def _take_columns(self, X: Any, columns: int) -> None:
         """Knows from now on the columns of what was fitted: where that fails, the estimator stays what it was."""
-        names = column_names(X)
+        self._take_names(column_names(X), columns)
+
+    def _take_names(self, names: Optional[np.ndarray], columns: int) -> None:
         self.n_features_in_ = columns
         if names is not None:
             self.feature_names_in_ = names
@@ -121,17 +123,23 @@ class Estimator(Base):  # type: ignore[misc,valid-type]
                 f"X does not have valid feature names, but {name} was fitted with feature names",
                 stacklevel=4,
             )
-        elif fitted is not None and names is not None and not np.array_equal(fitted, names):
-            unseen = sorted(set(names) - set(fitted))
-            missing = sorted(set(fitted) - set(names))
-            message = "The feature names should match those that were passed during fit.\n"
-            if unseen:
-                message += "Feature names unseen at fit time:\n" + _listed(unseen)
-            if missing:
-                message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
-            if not unseen and not missing:
-                message += "Feature names must be in the same order as they were in fit.\n"
-            raise ValueError(message)
+        else:
+            check_same_names(fitted, names)
+
+
+def check_same_names(fitted: Optional[np.ndarray], names: Optional[np.ndarray]) -> None:
+    """Columns have the names, in the order, of those that were fitted, where both are known."""
+    if fitted is not None and names is not None and not np.array_equal(fitted, names):
+        unseen = sorted(set(names) - set(fitted))
+        missing = sorted(set(fitted) - set(names))
+        message = "The feature names should match those that were passed during fit.\n"
+        if unseen:
+            message += "Feature names unseen at fit time:\n" + _listed(unseen)
+        if missing:
+            message += "Feature names seen at fit time, yet now missing:\n" + _listed(missing)
+        if not unseen and not missing:
+            message += "Feature names must be in the same order as they were in fit.\n"
+        raise ValueError(message)
 
 
 def _listed(names: list[str]) -> str:

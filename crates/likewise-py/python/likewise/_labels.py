@@ -108,6 +108,8 @@ def _of_numbers(values: np.ndarray, numbers: np.ndarray, unknown: Any) -> Labels
     codes = np.where(numbers == OUTSIDE, OUTSIDE, UNKNOWN).astype(np.int64)
     classes, codes[known] = np.unique(values[known], return_inverse=True)
     if classes.dtype.kind == "u" and unknown == UNKNOWN:
+        if len(classes) and classes[-1] >= 2**63:
+            raise ValueError(f"y has the class {classes[-1]}, which takes 64 bits without a sign; give smaller numbers, or words")
         classes = classes.astype(np.int64)
     return Labels(codes, classes, unknown)
 
@@ -140,16 +142,25 @@ def _of_words(values: np.ndarray, name: str) -> Labels:
     return Labels(codes, classes, "")
 
 
+def _of_whole(present: np.ndarray, missing: np.ndarray, name: str) -> Labels:
+    """Whole numbers of which some are missing, to the last digit."""
+    numbers = np.full(len(missing), UNKNOWN, np.int64)
+    try:
+        numbers[~missing] = [int(value) for value in present]
+    except OverflowError as e:
+        raise ValueError(f"{name} has a number beyond 64 bits; classes are smaller ones, or words") from e
+    return _of_numbers(numbers, numbers, UNKNOWN)
+
+
 def _of_objects(values: np.ndarray, name: str) -> Labels:
     missing = np.array([is_missing(value) for value in values], dtype=bool)
     present = values[~missing]
     if len(present) and all(isinstance(value, (int, float, np.number)) for value in present):
+        if all(isinstance(value, (int, np.integer)) for value in present):
+            return _of_whole(present, missing, name)
         numbers = np.full(len(values), np.nan)
         numbers[~missing] = present.astype(np.float64)
-        labels = _of_floats(numbers, name)
-        if all(isinstance(value, (int, np.integer)) for value in present):
-            labels.classes = labels.classes.astype(np.int64)
-        return labels
+        return _of_floats(numbers, name)
     strange = [value for value in present if not isinstance(value, (str, int, np.integer, bool))]
     if strange:
         raise ValueError(

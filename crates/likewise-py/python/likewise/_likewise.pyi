@@ -110,7 +110,12 @@ class Fitted:
     def rows(self) -> str: ...
     def text(self) -> str: ...
     def save(
-        self, path: _Path, x: Optional[NDArray[np.float32]], digest: str, overwrite: bool, how: _How
+        self,
+        path: _Path,
+        x: Optional[NDArray[np.float32]],
+        told: tuple[str, Optional[list[str]]],
+        overwrite: bool,
+        how: _How,
     ) -> None: ...
 
 def beside(views: _Views, apart: bool, how: _How) -> NDArray[np.float32]: ...

@@ -9,6 +9,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._arrays import as_numpy, is_missing, matrix
+from ._base import check_same_names, column_names
 from ._labels import Labels
 
 #: A view as the extension takes it: its name, and rows of numbers or texts.
@@ -56,14 +57,22 @@ def check_rows(views: list[View], name: str) -> None:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {name}: {said}")
 
 
-def others(X: Any, names: list[str], columns: dict[str, int]) -> list[View]:
-    """The same views of other items, in the order in which they were fitted, with so many columns where that is known."""
+def names_of(X: Any) -> dict[str, Any]:
+    """Names of the columns of each view that is a frame."""
+    return {key: column_names(X[key]) for key in X} if are_views(X) else {}
+
+
+def others(X: Any, names: list[str], columns: dict[str, int], named: dict[str, Any]) -> list[View]:
+    """The same views of other items, in the order in which they were fitted, with so many columns, of these names, where
+    that is known."""
     if not are_views(X):
         raise TypeError(f"X must be a dict of the views {', '.join(names)}, as in fit")
     if set(X) != set(names):
         raise ValueError(
             f"X has the views {', '.join(map(str, X))}, but these were fitted: {', '.join(names)}"
         )
+    for key in names:
+        check_same_names(named.get(key), column_names(X[key]))
     views = [(key, matrix(X[key], f"X[{key!r}]")) for key in names]
     check_rows(views, "X")
     for key, rows in views:
@@ -79,6 +88,10 @@ def check_columns(rows: np.ndarray, name: str, fitted: Optional[int]) -> None:
 
 def texts(X: Any, name: str) -> Optional[list[Optional[str]]]:
     """The text of each item, None of one without; None where these are no texts."""
+    if isinstance(X, (list, tuple)) and any(isinstance(one, str) for one in X):
+        # numpy would make words of what is missing.
+        X, given = np.empty(len(X), object), X
+        X[:] = given
     values = as_numpy(X, name)
     if values.ndim != 1 or values.dtype.kind not in "UOT":
         return None

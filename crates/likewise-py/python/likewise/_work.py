@@ -122,6 +122,13 @@ def count(value: Any, name: str, least: int = 1) -> int:
     return int(value)
 
 
+def flag(value: Any, name: str) -> bool:
+    """True or False, given as a keyword."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name} = {value!r}: must be True or False")
+    return bool(value)
+
+
 def word(value: Any, name: str) -> str:
     """A word that was given as a keyword."""
     if not isinstance(value, str):

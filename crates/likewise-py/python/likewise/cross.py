@@ -9,11 +9,11 @@ from typing import Any, Optional
 import numpy as np
 
 from ._arrays import matrix
-from ._base import Base, NotFittedError
+from ._base import Base, NotFittedError, check_same_names, column_names
 from ._fit import fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
-from ._views import check_columns, digest_of, read, texts
+from ._views import check_columns, digest_of, names_of, read, texts
 from ._work import count, how
 
 
@@ -130,6 +130,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         self.__dict__.pop("ids_", None)
         self._digest = digest_of(views, labels)
         self.views_ = [name for name, _ in views]
+        self._names_of = names_of(X)
         self._columns = {
             name: None if isinstance(rows, list) else rows.shape[1] for name, rows in views
         }
@@ -234,7 +235,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         settings = json.loads(fitted.settings)
         learner = cls(settings["name"])
         learner._fitted, learner.ids_ = fitted, fitted.ids
-        learner._columns = dict(fitted.views())
+        learner._columns, learner._names_of = dict(fitted.views()), {}
         learner.views_ = list(learner._columns)
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())
@@ -262,6 +263,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             if words is None or None in words:
                 raise ValueError(f"X: {view} is a view of texts; give a list of words")
             return words
+        check_same_names(self._names_of.get(view), column_names(X))
         rows = matrix(X)
         check_columns(rows, "X", columns)
         return rows

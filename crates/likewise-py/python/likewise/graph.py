@@ -11,7 +11,7 @@ from ._arrays import matrix
 from ._base import Estimator
 from ._likewise import Graph
 from ._likewise import scales as even
-from ._work import count, how, number, seed
+from ._work import count, flag, how, number, seed
 
 Symmetrize = Union[str, float]
 Standardize = Union[str, bool]
@@ -68,8 +68,8 @@ def build(
         "n_neighbors": count(n_neighbors, "n_neighbors"),
         "gamma": number(gamma, "gamma"),
         "symmetrize": json.dumps(rule),
-        "center": bool(center),
-        "recall": number(recall, "recall") if approx else None,
+        "center": center,
+        "recall": number(recall, "recall") if flag(approx, "approx") else None,
         "seed": seed(random_state),
     }
     return Graph.build(rows, asked, how(n_jobs, verbose))
@@ -175,7 +175,7 @@ class KNeighborsGraph(Estimator):
             self.symmetrize,
             self.approx,
             self.recall,
-            self.center and by is None,
+            flag(self.center, "center") and by is None,
             self.random_state,
             self.n_jobs,
             self.verbose,

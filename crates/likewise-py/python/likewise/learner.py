@@ -13,8 +13,8 @@ from ._base import Estimator, TransformerMixin
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted, Model, beside, sees_views
-from ._views import View, are_views, others, read
-from ._work import how
+from ._views import View, are_views, names_of, others, read
+from ._work import flag, how
 
 
 class MetricLearner(TransformerMixin, Estimator):
@@ -130,7 +130,7 @@ class MetricLearner(TransformerMixin, Estimator):
             tuples,
             recipe=self.recipe,
             settings=self.settings,
-            measure=self.measure,
+            measure=flag(self.measure, "measure"),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             verbose=self.verbose,
@@ -138,9 +138,12 @@ class MetricLearner(TransformerMixin, Estimator):
         self._take(fitted, labels, views, self.measure)
         alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
         self._take_columns(alone, self._model.input_dim)
+        self._names_of = names_of(X)
         return self
 
     def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:
+        self._by: Optional[tuple[np.ndarray, np.ndarray]] = None
+        self._made: Optional[str] = None
         several, n = len(views) > 1, len(views[0][1])
         self.views_ = [name for name, _ in views] if several else None
         self._columns = {name: rows.shape[1] for name, rows in views}
@@ -196,7 +199,8 @@ class MetricLearner(TransformerMixin, Estimator):
         several = len(names) > 1 and all(names)
         learner = cls(config["recipe"]["name"])
         learner._model = Model.from_bytes(model)
-        learner.n_features_in_ = learner._model.input_dim
+        learner._take_table(config)
+        learner._names_of = {}
         learner.views_, learner._columns = names if several else None, {}
         learner._apart = sees_views(json.dumps(config["recipe"]))
         learner.recipe_ = config["recipe"]["name"]
@@ -206,11 +210,40 @@ class MetricLearner(TransformerMixin, Estimator):
         learner.similarity_ = learner._model.similarity
         return learner
 
+    def _take_table(self, config: dict) -> None:
+        """Knows how the table of a run is read: names of its columns, and what brings them to one scale."""
+        columns = (config.get("table") or {}).get("columns", [])
+        made = [column["name"] for column in columns if column["kind"] != "number" or "date" in column]
+        self._made = made[0] if made else None
+        scales = [(column.get("mean", 0.0), column.get("deviation", 1.0)) for column in columns]
+        means, deviations = np.array(scales, np.float64).reshape(-1, 2).T
+        is_scaled = not made and bool((means != 0).any() or (deviations != 1).any())
+        self._by = (means, deviations) if is_scaled else None
+        counted = [str(number) for number in range(len(columns))]
+        names = [column["name"] for column in columns]
+        known = names and not made and names != counted
+        self._take_names(np.array(names, dtype=object) if known else None, self._model.input_dim)
+
+    def _check_table(self) -> None:
+        if self._made is not None:
+            raise ValueError(
+                f"the run was fitted on a table of whose column {self._made!r} it makes features; embed such a table by the "
+                "command `likewise embed`"
+            )
+
+    def _read(self, rows: np.ndarray) -> np.ndarray:
+        """Rows at the scale of the run."""
+        if self._by is None:
+            return rows
+        means, deviations = self._by
+        return np.require((rows.astype(np.float64) - means) / deviations, np.float32, ["C"])
+
     def _rows(self, X: Any, what: str) -> np.ndarray:
         self._check_fitted(what)
+        self._check_table()
         if self.views_ is None:
-            return super()._rows(self._alone(X, "X"), what)
-        return beside(others(X, self.views_, self._columns), self._apart, how(self.n_jobs, False))
+            return self._read(super()._rows(self._alone(X, "X"), what))
+        return beside(others(X, self.views_, self._columns, self._names_of), self._apart, how(self.n_jobs, False))
 
     def _alone(self, X: Any, name: str) -> Any:
         """The one view that was fitted, also from a dict of it."""
@@ -253,6 +286,7 @@ class MetricLearner(TransformerMixin, Estimator):
                 for side in (0, 1)
             )
             return self._model.similarities(first, second, how(self.n_jobs, False))
+        self._check_table()
         both = _pairs(self._alone(pairs, "pairs"), "pairs")
         first, second = (matrix(both[:, side], "pairs") for side in (0, 1))
         if first.shape[1] != self.n_features_in_:
@@ -260,7 +294,7 @@ class MetricLearner(TransformerMixin, Estimator):
                 f"pairs has {first.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return self._model.similarities(first, second, how(self.n_jobs, False))
+        return self._model.similarities(self._read(first), self._read(second), how(self.n_jobs, False))
 
     def pair_distance(self, pairs: Any) -> np.ndarray:
         """Distance of the two items of each pair: by the learned metric, or 1 less the cosine.

@@ -2,7 +2,8 @@
 
 Each takes embeddings `(n, d)` and a class for each (-1: the item is absent), and returns the value and the gradient
 by the embeddings, in their precision; losses of classes take proxies too, `(C, d)`, and also return the gradient by
-these. A weight is a multiplicity: 0 is the same as absence.
+these. A weight counts an item that often, without the pair of
+an item with its own copy; 0 is the same as absence.
 
 Examples
 --------

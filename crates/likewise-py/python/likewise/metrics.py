@@ -54,7 +54,7 @@ def _asked(
         others = matrix(gallery[0], "gallery")
         if others.shape[1] != rows.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, the gallery {others.shape[1]}")
-        both = as_numpy(y, "y"), as_numpy(gallery[1], "gallery")
+        both = [_flat(as_numpy(y, "y")), _flat(as_numpy(gallery[1], "gallery"))]
         for name, of, wanted in zip(("y", "gallery"), both, (n, len(others))):
             if of.shape != (wanted,):
                 raise ValueError(f"{name} has labels of shape {of.shape} for {wanted} rows; give one label an item")
@@ -69,6 +69,13 @@ def _asked(
         "all_queries": bool(all_queries),
     }
     return rows, encode(y, len(rows)).given, asked
+
+
+def _flat(labels: np.ndarray) -> np.ndarray:
+    """Labels as `encode` takes them: of a column, and bytes as words."""
+    if labels.ndim == 2 and labels.shape[1] == 1:
+        labels = labels.ravel()
+    return labels.astype(str) if labels.dtype.kind == "S" else labels
 
 
 def _counts(ks: Any) -> list[int]:
@@ -196,7 +203,10 @@ def nmi(classes: Any, clusters: Any) -> float:
         lost = values.dtype.kind == "f" and np.isnan(values).any()
         if lost or (values.dtype.kind == "O" and any(is_missing(value) for value in values)):
             raise ValueError(f"{name} has items without a part (None or NaN); leave these out of both")
-        parts.append(np.unique(values, return_inverse=True)[1].astype(np.uint32))
+        try:
+            parts.append(np.unique(values, return_inverse=True)[1].astype(np.uint32))
+        except TypeError as e:
+            raise TypeError(f"{name} has words beside numbers; give either") from e
     return _likewise.nmi(parts[0], parts[1], how())
 
 

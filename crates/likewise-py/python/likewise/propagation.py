@@ -12,7 +12,7 @@ from ._arrays import csr, matrix, rows_of_items, to_json
 from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
-from ._work import how, word
+from ._work import flag, how, word
 from .graph import Scales, Standardize, Symmetrize, build, scaled, scales
 
 
@@ -187,7 +187,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
             symmetrize,
             self.approx,
             self.recall,
-            self.center and by is None,
+            flag(self.center, "center") and by is None,
             self.random_state,
             self.n_jobs,
             self.verbose,

@@ -7,10 +7,11 @@ import os
 from typing import Any, Optional
 
 from ._arrays import matrix
+from ._base import column_names
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
-from ._views import are_views, digest_of, read
+from ._views import are_views, digest_of, names_of, read
 from ._work import how
 from .learner import MetricLearner
 
@@ -86,6 +87,9 @@ class Study:
     ) -> None:
         if pairs is not None and triplets is not None:
             raise ValueError("give pairs or triplets, not both")
+        alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
+        self._names = None if are_views(alone) else column_names(alone)
+        self._names_of = names_of(X)
         self._views = read(X, least=1) if are_views(X) else [("x", matrix(X))]
         self._labels = None if y is None else encode(y, len(self._views[0][1]))
         self._tuples: Any = None
@@ -164,6 +168,8 @@ class Study:
             verbose=self.verbose,
         )
         learner._take(self._done, self._labels, self._views, True)
+        learner._take_names(self._names, learner._model.input_dim)
+        learner._names_of = self._names_of
         return learner
 
     def save(self, path: Any, *, overwrite: bool = False) -> str:
@@ -183,7 +189,8 @@ class Study:
         # One view is not kept twice.
         rows = self._views[0][1] if len(self._views) == 1 else None
         work = how(self.n_jobs, self.verbose)
-        done.save(path, rows, digest_of(self._views, self._labels), overwrite, work)
+        names = None if self._names is None else self._names.tolist()
+        done.save(path, rows, (digest_of(self._views, self._labels), names), overwrite, work)
         return path
 
 

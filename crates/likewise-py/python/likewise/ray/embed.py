@@ -106,6 +106,7 @@ def embed(
         lambda of: crew.submit(embed_shard, model, of, batch_rows, crew.threads), missing
     ):
         pass
+    files.check_there(made)
     return made
 
 
@@ -142,6 +143,8 @@ def _columns(run: Any) -> tuple[str, ...]:
         Where it reads more of a table than numbers as they stand.
     """
     if hasattr(run, "to_bytes"):
+        if getattr(run, "_by", None) is not None or getattr(run, "_made", None) is not None:
+            raise _of_a_table(run._made or run.feature_names_in_[0])
         return tuple(getattr(run, "feature_names_in_", ()))
     url = files.address(run, "run")
     if url.endswith(".safetensors"):
@@ -150,11 +153,15 @@ def _columns(run: Any) -> tuple[str, ...]:
     columns = (config.get("table") or {}).get("columns", [])
     for column in columns:
         if column["kind"] != "number" or "mean" in column or "date" in column:
-            raise ValueError(
-                f"run: it was fitted on a table whose columns it brings to one scale or makes of words ({column['name']!r}), "
-                "which shards are not; embed that table by the command `likewise embed`"
-            )
+            raise _of_a_table(column["name"])
     return tuple(column["name"] for column in columns)
+
+
+def _of_a_table(name: str) -> ValueError:
+    return ValueError(
+        f"run: it was fitted on a table whose columns it brings to one scale or makes of words ({name!r}), which shards are "
+        "not; embed that table by the command `likewise embed`"
+    )
 
 
 def _note(folder: str, work: list[Work]) -> None:
@@ -166,7 +173,7 @@ def _note(folder: str, work: list[Work]) -> None:
         Where some that lie there are of another shard, or of what this one held before.
     """
     for of in work:
-        name, origin = of.path.rsplit("/", 1)[-1], [of.shard.url, of.shard.stamp]
+        name, origin = of.path.rsplit("/", 1)[-1], [of.shard.url, of.shard.stamp, list(of.shard.names)]
         note = files.join(files.join(folder, MADE_OF), name + ".json")
         if not files.exists(of.path):
             files.write_json(note, origin)

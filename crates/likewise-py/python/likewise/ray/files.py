@@ -170,6 +170,13 @@ def read_json(url: str) -> Any:
         return json.load(file)
 
 
+def check_there(paths: list[str]) -> None:
+    """Fails where the machines of a cluster wrote what is not seen from here."""
+    lost = [path for path in paths if not exists(path)]
+    if lost:
+        raise FileNotFoundError(f"{lost[0]}: a worker wrote it, and it is not there; name a folder that all machines see")
+
+
 def claim(folder: str, plan: dict) -> None:
     """Makes a folder that of a plan, so that what lies there may be taken for what was asked for.
 

@@ -70,6 +70,7 @@ def embed(
     missing = (batch for batch in batches if not files.exists(batch.path))
     for _ in crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing):
         pass
+    files.check_there([batch.path for batch in batches])
     return [batch.path for batch in batches]
 
 

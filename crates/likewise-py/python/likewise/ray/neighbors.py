@@ -127,6 +127,7 @@ def write_lists(
     missing = [b for b, path in enumerate(paths) if not files.exists(path)]
     if missing:
         make_lists(crew, rows, k, recall, paths, missing)
+        files.check_there(paths)
     return paths
 
 

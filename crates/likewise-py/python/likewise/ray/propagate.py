@@ -234,6 +234,7 @@ def propagate(
     about = iterations, residual, residual <= solver.tolerance
     if out is not None:
         paths = [files.join(out, f"beliefs-{b:06}.npz") for b in blocks]
+        files.check_there(paths)
         return Spread(labels.classes, None, None, None, paths, *about)
     arrays = zip(*(crew.get(beliefs[b]) for b in blocks))
     all_scores, codes, sure = (np.concatenate(parts) for parts in arrays)

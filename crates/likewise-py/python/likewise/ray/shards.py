@@ -74,6 +74,8 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         if path.endswith(".npy"):
             (rows, columns), _, _ = _head(file, url)
             return Shard(url, rows, columns, (), files.stamp(url))
+        import pyarrow as arrow
+
         table = _parquet(file, url)
         first, names = table.schema_arrow.empty_table(), list(wanted)
         lacking = [name for name in names if name not in first.column_names]
@@ -82,8 +84,8 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         if lacking or not names:
             names = _features(first.schema, url)
         if table.metadata.num_rows:
-            first = next(table.iter_batches(1, columns=names))
-        columns = as_numpy(first, url).shape[1]
+            first = arrow.Table.from_batches([next(table.iter_batches(1, columns=names))])
+        columns = as_numpy(_floats(first), url).shape[1]
         if _vectors(first.schema) and names != list(wanted):
             names = []
         return Shard(url, table.metadata.num_rows, columns, tuple(names), files.stamp(url))
@@ -131,7 +133,7 @@ def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
             lost = [name for name in names if name not in table.column_names]
             if lost:
                 raise ValueError(f"{shard.url}: column {lost[0]!r} is gone: the file has changed")
-            rows = as_numpy(table.select(names), shard.url)
+            rows = as_numpy(_floats(table.select(names)), shard.url)
     rows = matrix(rows, shard.url)
     if rows.shape != (stop - start, shard.columns):
         raise ValueError(
@@ -218,6 +220,16 @@ def is_kept(name: str) -> bool:
     return name.strip().lower() in KEPT
 
 
+def _floats(table: Any) -> Any:
+    """A table or batch whose decimal numbers are floating ones."""
+    from pyarrow import float64, types
+
+    for place, field in enumerate(table.schema):
+        if types.is_decimal(field.type):
+            table = table.set_column(place, field.name, table.column(place).cast(float64()))
+    return table
+
+
 def _vectors(schema: Any) -> list[str]:
     """The columns of vectors."""
     from pyarrow import types
@@ -237,7 +249,7 @@ def _features(schema: Any, url: str) -> list[str]:
     if len(vectors) > 1:
         raise ValueError(f"{url} has several columns of vectors ({', '.join(vectors)}); leave one")
     numbers = [
-        name for name, kind in named if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind)
+        name for name, kind in named if types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
     ]
     if not vectors and not numbers:
         raise ValueError(f"{url} has neither a column of vectors nor columns of numbers")
