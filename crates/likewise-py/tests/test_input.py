@@ -348,6 +348,14 @@ def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewis
     study.save(tmp_path / "run")
     loaded = likewise.MetricLearner.load(tmp_path / "run")
     assert np.array_equal(study.model.transform(frame), loaded.transform(frame))
+    # As pandas reads names after "a, b": with their spaces, which files are read without.
+    spaced = likewise.Study(frame.rename(columns=lambda name: f" {name} "), y, recipe="rca")
+    spaced.save(tmp_path / "spaced")
+    frame.assign(kind=[f"class {of}" for of in y]).to_csv(tmp_path / "new.csv", index=False)
+    for run in ("run", "spaced"):
+        likewise_command("embed", run, "new.csv", "--label-column", "kind", "-o", f"{run}.npy", cwd=tmp_path)
+        np.testing.assert_allclose(np.load(tmp_path / f"{run}.npy"), study.model.transform(frame), atol=1e-6)
+        likewise_command("search", run, "--query", "new.csv", "--label-column", "kind", "-k", 3, cwd=tmp_path)
     for learner in (study.model, loaded):
         with pytest.raises(ValueError, match="must be in the same order"):
             learner.transform(turned)
@@ -365,6 +373,10 @@ def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewis
     scaled = likewise.MetricLearner.load(tmp_path / "scaled")
     theirs = np.load(tmp_path / "scaled/embeddings.npy")
     np.testing.assert_allclose(scaled.transform(frame[list("abcd")]), theirs, atol=1e-5)
+    pairs = np.stack([frame[list("abcd")][:9], frame[list("abcd")][9:18]], axis=1)
+    by_rows = -((theirs[:9] - theirs[9:18]) ** 2).sum(axis=1)
+    assert scaled.similarity_ == "euclidean"
+    np.testing.assert_allclose(scaled.pair_score(pairs), by_rows, rtol=1e-3, atol=1e-4)
     frame["kind"] = ["u", "v"] * 40
     frame.to_csv(tmp_path / "w.csv", index=False)
     likewise_command("fit", "w.csv", "--recipe", "rca", "-o", "words", cwd=tmp_path)

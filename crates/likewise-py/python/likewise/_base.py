@@ -129,7 +129,11 @@ class Estimator(Base):  # type: ignore[misc,valid-type]
 
 def check_same_names(fitted: Optional[np.ndarray], names: Optional[np.ndarray]) -> None:
     """Columns have the names, in the order, of those that were fitted, where both are known."""
-    if fitted is not None and names is not None and not np.array_equal(fitted, names):
+    if fitted is None or names is None:
+        return
+    # Files are read without the spaces around a name.
+    fitted, names = ([str(name).strip() for name in of] for of in (fitted, names))
+    if fitted != names:
         unseen = sorted(set(names) - set(fitted))
         missing = sorted(set(fitted) - set(names))
         message = "The feature names should match those that were passed during fit.\n"

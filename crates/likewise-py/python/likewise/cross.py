@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from pathlib import Path
 from typing import Any, Optional
 
 import numpy as np
@@ -128,6 +129,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         )
         # Those of a run that was loaded.
         self.__dict__.pop("ids_", None)
+        self._made: Optional[str] = None
         self._digest = digest_of(views, labels)
         self.views_ = [name for name, _ in views]
         self._names_of = names_of(X)
@@ -236,6 +238,10 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         learner = cls(settings["name"])
         learner._fitted, learner.ids_ = fitted, fitted.ids
         learner._columns, learner._names_of = dict(fitted.views()), {}
+        config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
+        columns = (config.get("table") or {}).get("columns", [])
+        made = [of["name"] for of in columns if of["kind"] != "number" or {"mean", "deviation", "date"} & of.keys()]
+        learner._made = made[0] if made else None
         learner.views_ = list(learner._columns)
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())
@@ -263,6 +269,11 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             if words is None or None in words:
                 raise ValueError(f"X: {view} is a view of texts; give a list of words")
             return words
+        if getattr(self, "_made", None) is not None:
+            raise ValueError(
+                f"the run was fitted on a table whose columns it brings to one scale or makes of words ({self._made!r}); ask it "
+                "by the command `likewise search`"
+            )
         check_same_names(self._names_of.get(view), column_names(X))
         rows = matrix(X)
         check_columns(rows, "X", columns)

@@ -189,7 +189,7 @@ class Study:
         # One view is not kept twice.
         rows = self._views[0][1] if len(self._views) == 1 else None
         work = how(self.n_jobs, self.verbose)
-        names = None if self._names is None else self._names.tolist()
+        names = None if self._names is None else [name.strip() for name in self._names]
         done.save(path, rows, (digest_of(self._views, self._labels), names), overwrite, work)
         return path
 

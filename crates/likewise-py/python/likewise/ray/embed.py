@@ -144,7 +144,7 @@ def _columns(run: Any) -> tuple[str, ...]:
     """
     if hasattr(run, "to_bytes"):
         if getattr(run, "_by", None) is not None or getattr(run, "_made", None) is not None:
-            raise _of_a_table(run._made or run.feature_names_in_[0])
+            raise _of_a_table(run._made or getattr(run, "feature_names_in_", ["0"])[0])
         return tuple(getattr(run, "feature_names_in_", ()))
     url = files.address(run, "run")
     if url.endswith(".safetensors"):
@@ -152,7 +152,7 @@ def _columns(run: Any) -> tuple[str, ...]:
     config = files.read_json(files.join(url, "config.json")) or {}
     columns = (config.get("table") or {}).get("columns", [])
     for column in columns:
-        if column["kind"] != "number" or "mean" in column or "date" in column:
+        if column["kind"] != "number" or {"mean", "deviation", "date"} & column.keys():
             raise _of_a_table(column["name"])
     return tuple(column["name"] for column in columns)
 
