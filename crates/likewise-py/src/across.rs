@@ -194,6 +194,33 @@ impl Space<'_> {
         Ok((items, array(py, self.embedded.rows[place].clone())))
     }
 
+    /// Rows or codes of what is given, as an array.
+    fn embed<'py>(
+        self,
+        py: Python<'py>,
+        view: &str,
+        given: &Given<'py>,
+        how: &How,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let asks = given.asks();
+        let found = run(py, how, |monitor| self.encode(view, &asks, monitor))?;
+        Ok(array(py, found))
+    }
+
+    /// What is found, as arrays: items and similarities.
+    fn find<'py>(
+        self,
+        py: Python<'py>,
+        ways: (&str, &str),
+        given: &Given<'py>,
+        k: usize,
+        how: &How,
+    ) -> PyResult<Found<'py>> {
+        let asks = given.asks();
+        let found = run(py, how, |monitor| self.search(ways, &asks, k, monitor))?;
+        Ok((found.0.into_pyarray(py), found.1.into_pyarray(py)))
+    }
+
     /// Rows or texts of a view in the space of all.
     fn encode(self, view: &str, asks: &Asks, monitor: &Monitor) -> Result<Embedding> {
         let place = self.model.place(view)?;
@@ -296,10 +323,7 @@ impl Across {
         given: Given<'py>,
         how: How,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let asks = given.asks();
-        let space = self.space();
-        let found = run(py, &how, |monitor| space.encode(view, &asks, monitor))?;
-        Ok(array(py, found))
+        self.space().embed(py, view, &given, &how)
     }
 
     /// The `k` fitted items of the view `to` that are nearest to each row or text of the view `from`, best first.
@@ -312,10 +336,7 @@ impl Across {
         k: usize,
         how: How,
     ) -> PyResult<Found<'py>> {
-        let asks = given.asks();
-        let (space, ways) = (self.space(), (from_view, to_view));
-        let found = run(py, &how, |monitor| space.search(ways, &asks, k, monitor))?;
-        Ok((found.0.into_pyarray(py), found.1.into_pyarray(py)))
+        self.space().find(py, (from_view, to_view), &given, k, &how)
     }
 
     /// Writes a run folder, which `likewise search` and `eval` read; `digest` tells the data from others.
@@ -447,9 +468,7 @@ impl AcrossRun {
         given: Given<'py>,
         how: How,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let (space, asks) = (self.space(), given.asks());
-        let found = run(py, &how, |monitor| space.encode(view, &asks, monitor))?;
-        Ok(array(py, found))
+        self.space().embed(py, view, &given, &how)
     }
 
     /// As [`Across::search`].
@@ -462,10 +481,7 @@ impl AcrossRun {
         k: usize,
         how: How,
     ) -> PyResult<Found<'py>> {
-        let (space, asks) = (self.space(), given.asks());
-        let ways = (from_view, to_view);
-        let found = run(py, &how, |monitor| space.search(ways, &asks, k, monitor))?;
-        Ok((found.0.into_pyarray(py), found.1.into_pyarray(py)))
+        self.space().find(py, (from_view, to_view), &given, k, &how)
     }
 }
 

@@ -14,6 +14,7 @@ from ._base import Base, NotFittedError, check_same_names, column_names
 from ._fit import fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
+from ._table import columns_of, first_made
 from ._views import check_columns, digest_of, names_of, read, texts
 from ._work import count, how
 
@@ -239,9 +240,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         learner._fitted, learner.ids_ = fitted, fitted.ids
         learner._columns, learner._names_of = dict(fitted.views()), {}
         config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
-        columns = (config.get("table") or {}).get("columns", [])
-        made = [of["name"] for of in columns if of["kind"] != "number" or {"mean", "deviation", "date"} & of.keys()]
-        learner._made = made[0] if made else None
+        learner._made = first_made(columns_of(config), scaled=True)
         learner.views_ = list(learner._columns)
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())

@@ -13,6 +13,7 @@ from ._base import Estimator, TransformerMixin
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted, Model, beside, sees_views
+from ._table import columns_of, first_made
 from ._views import View, are_views, names_of, others, read
 from ._work import flag, how
 
@@ -212,16 +213,15 @@ class MetricLearner(TransformerMixin, Estimator):
 
     def _take_table(self, config: dict) -> None:
         """Knows how the table of a run is read: names of its columns, and what brings them to one scale."""
-        columns = (config.get("table") or {}).get("columns", [])
-        made = [column["name"] for column in columns if column["kind"] != "number" or "date" in column]
-        self._made = made[0] if made else None
+        columns = columns_of(config)
+        self._made = first_made(columns, scaled=False)
         scales = [(column.get("mean", 0.0), column.get("deviation", 1.0)) for column in columns]
         means, deviations = np.array(scales, np.float64).reshape(-1, 2).T
-        is_scaled = not made and bool((means != 0).any() or (deviations != 1).any())
+        is_scaled = self._made is None and bool((means != 0).any() or (deviations != 1).any())
         self._by = (means, deviations) if is_scaled else None
         counted = [str(number) for number in range(len(columns))]
         names = [column["name"] for column in columns]
-        known = names and not made and names != counted
+        known = names and self._made is None and names != counted
         self._take_names(np.array(names, dtype=object) if known else None, self._model.input_dim)
 
     def _check_table(self) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from .. import _likewise
+from .._table import columns_of, first_made
 from .._work import count, how
 from . import files, images, shards
 from .blocks import ROWS
@@ -150,10 +151,10 @@ def _columns(run: Any) -> tuple[str, ...]:
     if url.endswith(".safetensors"):
         url = url.rpartition("/")[0]
     config = files.read_json(files.join(url, "config.json")) or {}
-    columns = (config.get("table") or {}).get("columns", [])
-    for column in columns:
-        if column["kind"] != "number" or {"mean", "deviation", "date"} & column.keys():
-            raise _of_a_table(column["name"])
+    columns = columns_of(config)
+    made = first_made(columns, scaled=True)
+    if made is not None:
+        raise _of_a_table(made)
     return tuple(column["name"] for column in columns)
 
 
