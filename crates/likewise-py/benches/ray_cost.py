@@ -3,8 +3,7 @@
     python crates/likewise-py/benches/ray_cost.py [--out results/ray-cost/README.md] [--items 100000 ...] [--seed 0]
 
 Needs what `likewise[ray]` brings, an optimised extension (that of `pip install`), and a machine that does nothing else.
-Runs of 100,000 and 200,000 items take three minutes on two processors; those of a million, which all are compared with all, more than
-half an hour.
+Runs of 100,000 and 200,000 items take three minutes on two processors; one of a million, which all are compared with all, half an hour.
 """
 
 import argparse
