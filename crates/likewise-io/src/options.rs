@@ -101,11 +101,9 @@ impl TableOptions {
         self.refuse(&ALL, what)
     }
 
-    /// Fails on what a fitted table has decided for all others. Where its labels are, only where a column was named.
-    pub fn check_fitted(&self, fitted: &Layout) -> Result<()> {
+    /// Fails on what a fitted table has decided for all others. Where its ids and labels are, each says for itself.
+    pub fn check_fitted(&self) -> Result<()> {
         let decided = ["columns", "drop", "missing", "text"];
-        let labels = fitted.label.as_ref().map(|_| "label_column");
-        let decided: Vec<&str> = decided.into_iter().chain(labels).collect();
         self.refuse(&decided, "a table that is read as the fitted one was")
     }
 

@@ -339,15 +339,17 @@ impl Across {
         self.space().find(py, (from_view, to_view), &given, k, &how)
     }
 
-    /// Writes a run folder, which `likewise search` and `eval` read; `digest` tells the data from others.
+    /// Writes a run folder, which `likewise search` and `eval` read; `told` is what tells the data from others, and the
+    /// names of their columns by view.
     fn save(
         &self,
         py: Python<'_>,
         path: PathBuf,
-        digest: String,
+        told: (String, BTreeMap<String, Vec<String>>),
         overwrite: bool,
         how: How,
     ) -> PyResult<()> {
+        let (digest, columns) = told;
         run(py, &how, |monitor| {
             let rights = Rights {
                 overwrite,
@@ -362,10 +364,11 @@ impl Across {
                 texts: self.texts.clone(),
                 photos: None,
                 data: data.into(),
-                digest,
+                digest: digest.clone(),
                 named_by: None,
                 read_as: data.into(),
                 table: None,
+                columns: columns.clone(),
                 encoder: vec![],
                 words: vec![],
                 command: vec!["likewise.CrossModalLearner".into()],

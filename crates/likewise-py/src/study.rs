@@ -1,6 +1,6 @@
 //! Learning and measuring: what `likewise fit` does, of arrays.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
@@ -247,6 +247,10 @@ enum Outcome {
     Learned(Box<Learned>),
 }
 
+fn of_numbers(names: &[String]) -> Layout {
+    Layout::of_numbers(names.iter().map(String::as_str))
+}
+
 /// What was learned, and measured where that was asked for.
 #[pyclass(frozen, module = "likewise._likewise")]
 pub(crate) struct Fitted {
@@ -359,17 +363,17 @@ impl Fitted {
     }
 
     /// Writes a run folder, which `likewise search`, `embed` and `eval` read. `x` are the rows that were fitted, none of
-    /// several views; `told` what tells them from others, and the names of their columns.
+    /// several views; `told` what tells them from others, and the names of their columns by view.
     fn save(
         &self,
         py: Python<'_>,
         path: PathBuf,
         x: Option<PyReadonlyArray2<'_, f32>>,
-        told: (String, Option<Vec<String>>),
+        told: (String, BTreeMap<String, Vec<String>>),
         overwrite: bool,
         how: How,
     ) -> PyResult<()> {
-        let (study, (digest, names)) = (self.measured()?, told);
+        let (study, (digest, columns)) = (self.measured()?, told);
         let x = x.as_ref().map(PyReadonlyArray2::as_array);
         run(py, &how, |monitor| {
             let view = match x {
@@ -386,9 +390,10 @@ impl Fitted {
             let mut job = Job {
                 tried: self.tried.clone(),
                 // Columns of a frame go by their names from then on, as those of a file.
-                table: names
-                    .as_ref()
-                    .map(|names| Layout::of_numbers(names.iter().map(String::as_str))),
+                table: x
+                    .and_then(|_| columns.values().next())
+                    .map(|names| of_numbers(names)),
+                columns: columns.clone(),
                 command: vec!["likewise.Study".into()],
                 ..Job::new(recipe, protocol, data.into(), digest, data.into())
             };

@@ -368,7 +368,10 @@ def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewis
             made.transform({**X, "p": turned}) if make.views_ and hasattr(made, "pair_score") else made.transform(turned, "p")
     # What a run brings to one scale is brought to it here as well; what it makes of words is not.
     frame["label"], frame["a"] = [f"class {of}" for of in y], 1000 * frame["a"]
+    # One number is missing, so that the table is brought to one scale.
+    frame.loc[3, "b"] = np.nan
     frame.to_csv(tmp_path / "x.csv", index=False)
+    frame["b"] = frame["b"].fillna(frame["b"].median())
     likewise_command("fit", "x.csv", "--recipe", "rca", "-o", "scaled", cwd=tmp_path)
     scaled = likewise.MetricLearner.load(tmp_path / "scaled")
     theirs = np.load(tmp_path / "scaled/embeddings.npy")
@@ -377,11 +380,25 @@ def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewis
     by_rows = -((theirs[:9] - theirs[9:18]) ** 2).sum(axis=1)
     assert scaled.similarity_ == "euclidean"
     np.testing.assert_allclose(scaled.pair_score(pairs), by_rows, rtol=1e-3, atol=1e-4)
+    assert scaled._reading.scale is not None
+    difference = (pairs[:, 0] - pairs[:, 1]).astype(np.float64)
+    by_matrix = -np.einsum("pi,ij,pj->p", difference, scaled.get_mahalanobis_matrix(), difference)
+    np.testing.assert_allclose(by_matrix, by_rows, rtol=1e-3, atol=1e-4)
     frame["kind"] = ["u", "v"] * 40
     frame.to_csv(tmp_path / "w.csv", index=False)
     likewise_command("fit", "w.csv", "--recipe", "rca", "-o", "words", cwd=tmp_path)
     with pytest.raises(ValueError, match="of whose column 'kind' it makes features"):
         likewise.MetricLearner.load(tmp_path / "words").transform(frame[list("abcd")])
+
+
+def test_names_that_differ_by_spaces_alone_are_two():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs(n=80, columns=2)
+    learner = likewise.MetricLearner("rca", measure=False).fit(pandas.DataFrame(x, columns=["a", " a"]), y)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        learner.transform(pandas.DataFrame(x, columns=[" a", "a"]))
+    with pytest.raises(FileNotFoundError, match="no such folder"):
+        likewise.MetricLearner.load("no-such-run")
 
 
 def test_large_numbers_are_classes_to_the_last_digit():

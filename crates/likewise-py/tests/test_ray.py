@@ -509,6 +509,52 @@ def test_a_run_on_a_table_embeds_by_its_columns_and_not_without_what_it_makes_of
         likewise.ray.embed(learner, turned, tmp_path / "h")
 
 
+def test_shards_are_read_as_one_machine_reads_tables(tmp_path, data):
+    x, y, _ = data
+    x, labels = x[:, :4], [str(of) for of in items()[1]]
+    run, shard = tmp_path / "run", tmp_path / "s.parquet"
+
+    def fit(path, *words):
+        command = ["fit", str(path), *map(str, words), "--recipe", "rca", "-q", "--overwrite", "-o", str(run)]
+        subprocess.run([sys.executable, "-m", "likewise", *command], check=True)
+
+    def embedded(out):
+        (path,) = likewise.ray.embed(run, shard, tmp_path / out)
+        return np.stack(parquet.read_table(path)["embedding"].to_numpy())
+
+    # Spaces around a name, on either side.
+    for fitted, asked in [(" {} ", "{}"), ("{}", " {} ")]:
+        tables = [arrow.table({of.format(name): x[:, c] for c, name in enumerate("abcd")}) for of in (fitted, asked)]
+        parquet.write_table(tables[0].append_column("label", arrow.array(labels)), tmp_path / "x.parquet")
+        parquet.write_table(tables[1], shard)
+        fit(tmp_path / "x.parquet")
+        subprocess.run([sys.executable, "-m", "likewise", "embed", run, shard, "-o", tmp_path / "e.npy", "-q"], check=True)
+        wanted = np.load(run / "embeddings.npy")
+        np.testing.assert_allclose(np.load(tmp_path / "e.npy"), wanted, atol=1e-6)
+        np.testing.assert_allclose(embedded(f"e {asked}"), wanted, atol=1e-6)
+    # A run of columns without names takes those of any.
+    np.savetxt(tmp_path / "x.csv", x, delimiter=",", fmt="%.9g")
+    np.save(tmp_path / "y.npy", items()[1])
+    fit(tmp_path / "x.csv", "--labels", tmp_path / "y.npy")
+    np.testing.assert_allclose(embedded("counted"), np.load(run / "embeddings.npy"), atol=1e-5)
+    # A number that is missing: the table was brought to one scale.
+    table = tables[0].set_column(1, "b", arrow.array([None, *x[1:, 1].tolist()])).append_column("label", arrow.array(labels))
+    parquet.write_table(table, tmp_path / "x.parquet")
+    fit(tmp_path / "x.parquet")
+    for of in (run, likewise.MetricLearner.load(run)):
+        with pytest.raises(ValueError, match="whose columns it brings to one scale or makes of words"):
+            likewise.ray.embed(of, shard, tmp_path / "f")
+    # Several views are not one.
+    views = {"p": x, "q": x[:, ::-1].copy()}
+    several = likewise.Study(views, items()[1], recipe="rca")
+    several.save(tmp_path / "several")
+    likewise.CrossModalLearner("cluster-cca").fit(views, items()[1]).save(tmp_path / "across")
+    np.save(tmp_path / "x.npy", np.hstack([x, x]))
+    for of, said in [(several.model, "the views p, q"), (tmp_path / "several", "the views p, q"), (tmp_path / "across", "a run across views")]:
+        with pytest.raises(ValueError, match=said):
+            likewise.ray.embed(of, tmp_path / "x.npy", tmp_path / "g")
+
+
 # What cannot be used.
 
 

@@ -148,6 +148,78 @@ def test_a_run_across_views_is_opened(tmp_path, recipe):
         likewise.MetricLearner.load(tmp_path / "run")
 
 
+def shop(rng, lacking):
+    """Lines of photos, sounds and two numbers of different units, of which one is `lacking` or not."""
+    y = np.arange(90) % 3
+    image, sound = (5 * np.eye(3, 10)[y] + rng.normal(size=(90, 10)) for _ in range(2))
+    numbers = np.stack([1000 * (y + rng.normal(size=90)), rng.normal(size=90)], axis=1)
+    lines = []
+    for row in range(90):
+        price, weight = numbers[row].tolist()
+        of = {"image": image[row].tolist(), "sound": sound[row].tolist(), "price": price, "weight": weight, "label": f"class {y[row]}"}
+        lines.append(of if row or not lacking else {**of, "weight": None})
+    if lacking:
+        numbers[0, 1] = np.median(numbers[1:, 1])
+    return image, sound, numbers, "\n".join(map(json.dumps, lines))
+
+
+@pytest.mark.parametrize("lacking", [True, False])
+def test_a_table_among_views_is_read_as_the_run_reads_it(tmp_path, likewise_command, lacking):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    image, sound, numbers, lines = shop(np.random.default_rng(0), lacking)
+    (tmp_path / "shop.jsonl").write_text(lines)
+    frame = pandas.DataFrame(numbers, columns=["price", "weight"])
+    of_table = "--view", "image", "--view", "features"
+    likewise_command("fit", "shop.jsonl", *of_table, "--recipe", "rca", "-o", "one", cwd=tmp_path)
+    likewise_command("fit", "shop.jsonl", *of_table, "--recipe", "cluster-cca", "-o", "two", cwd=tmp_path)
+    others = "--view", "image", "--view", "sound", "--recipe", "cluster-cca"
+    likewise_command("fit", "shop.jsonl", *others, "-o", "three", cwd=tmp_path)
+    one = likewise.MetricLearner.load(tmp_path / "one")
+    rows = np.load(tmp_path / "one/embeddings.npy")
+    np.testing.assert_allclose(one.transform({"image": image, "features": frame}), rows, atol=2e-5)
+    pairs = {"image": np.stack([image[:9], image[9:18]], axis=1), "features": np.stack([numbers[:9], numbers[9:18]], axis=1)}
+    np.testing.assert_allclose(one.pair_score(pairs), -((rows[:9] - rows[9:18]) ** 2).sum(axis=1), rtol=1e-3, atol=1e-3)
+    two = likewise.CrossModalLearner.load(tmp_path / "two")
+    np.testing.assert_allclose(two.transform(frame, "features"), two.embeddings_["features"], atol=2e-5)
+    for ask in (
+        lambda: one.transform({"image": image, "features": frame[["weight", "price"]]}),
+        lambda: two.transform(frame[["weight", "price"]], "features"),
+    ):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            ask()
+    # The numbers beside its views are none of a run's business.
+    three = likewise.CrossModalLearner.load(tmp_path / "three")
+    np.testing.assert_allclose(three.transform(image, "image"), three.embeddings_["image"], atol=2e-5)
+    np.save(tmp_path / "x.npy", np.concatenate([image, numbers], axis=1))
+    with pytest.raises(AssertionError, match="was fitted on image, features, each of rows of its own"):
+        likewise_command("embed", "one", "x.npy", "-o", "e.npy", cwd=tmp_path)
+
+
+def test_what_a_run_across_views_makes_of_words_is_asked_by_the_command(tmp_path, likewise_command):
+    image, _, _, lines = shop(np.random.default_rng(0), False)
+    kinds = [{**json.loads(line), "kind": "uv"[row % 2]} for row, line in enumerate(lines.splitlines())]
+    (tmp_path / "shop.jsonl").write_text("\n".join(map(json.dumps, kinds)))
+    words = "--view", "image", "--view", "features", "--recipe", "cluster-cca", "-o", "run"
+    likewise_command("fit", "shop.jsonl", *words, cwd=tmp_path)
+    run = likewise.CrossModalLearner.load(tmp_path / "run")
+    with pytest.raises(ValueError, match="of whose column 'kind' it makes features; ask it by the command `likewise search`"):
+        run.search(np.zeros((1, 4)), "features")
+    assert run.search(image[:2], "image", k=3)[0].shape == (2, 3)
+
+
+def test_columns_of_views_keep_their_names_in_a_run(tmp_path):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(VIEWS["zer"], columns=[f"z{of}" for of in range(47)])
+    X, turned = {"fou": VIEWS["fou"], "zer": frame}, frame[frame.columns[::-1]]
+    likewise.Study(X, Y, recipe="rca", split="folds", labels_per_class=None).save(tmp_path / "study")
+    likewise.CrossModalLearner("cluster-cca").fit(X, Y).save(tmp_path / "across")
+    study, across = likewise.MetricLearner.load(tmp_path / "study"), likewise.CrossModalLearner.load(tmp_path / "across")
+    assert study.transform(X).shape[0] == across.transform(frame, "zer").shape[0] == len(Y)
+    for ask in (lambda: study.transform({**X, "zer": turned}), lambda: across.transform(turned, "zer")):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            ask()
+
+
 def test_one_view_may_have_its_name():
     rows, y = VIEWS["zer"], Y
     named = likewise.MetricLearner("rca", measure=False).fit({"zer": rows}, y)

@@ -126,6 +126,8 @@ pub struct Job {
     pub read_as: String,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
+    /// Names of the columns of each view, of arrays that had some.
+    pub columns: BTreeMap<String, Vec<String>>,
     /// The network that made features of images, where there were some.
     pub encoder: Vec<Encoded>,
     /// The words of those of points.
@@ -147,6 +149,7 @@ impl Job {
             view: self.views.join("+"),
             dimensions: columns.iter().sum(),
             table: self.table.clone(),
+            columns: self.columns.clone(),
             encoder: self.encoder.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),

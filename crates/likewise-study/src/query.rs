@@ -447,6 +447,17 @@ fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<S
         return Ok(source.clone());
     }
     let shape = source.shape(at)?;
+    let several = run.encoder.len() != 1 && fitted.contains('+');
+    if let ([(given, _)], true) = (shape.views.as_slice(), several)
+        && given != fitted
+    {
+        return Err(usage(format!(
+            "{}: it has one view, {given}, and the run was fitted on {}, each of rows of its own; give them by these names, \
+             such as the arrays of an .npz",
+            source.path().display(),
+            fitted.replace('+', ", "),
+        )));
+    }
     let view = (shape.views.len() > 1).then(|| fitted.to_owned());
     Ok(source.with_view(view))
 }

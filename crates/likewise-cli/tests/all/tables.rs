@@ -459,6 +459,64 @@ fn a_query_is_read_as_the_run_says() {
     assert!(said.contains("\"lila\" in column \"colour\""), "{said}");
     let out = ["embed", "run", "one.csv", "-o", "e.npy"];
     assert!(succeeds(at, &out).contains("1 items"));
+    // Labels of a new table are where it is said, but not in what was fitted.
+    fs::write(
+        at.join("kind.csv"),
+        "colour,price,weight,kind\nblau,3,1,k\n",
+    )
+    .unwrap();
+    for (column, code) in [("kind", 0), ("price", 2), ("weight", 2)] {
+        let words = [
+            "embed",
+            "run",
+            "kind.csv",
+            "--label-column",
+            column,
+            "-o",
+            "e.npy",
+        ];
+        let done = likewise(at, &words);
+        let said = String::from_utf8_lossy(&done.stderr).into_owned();
+        assert_eq!(done.status.code(), Some(code), "{column}: {said}");
+        let refused = format!("\"{column}\" is a feature of the fitted table");
+        assert_eq!(said.contains(&refused), code == 2, "{said}");
+    }
+}
+
+/// A run whose labels had a column reads new tables with theirs in another one, or in a file.
+#[test]
+fn labels_of_new_tables_are_where_it_is_said() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let line = |i: usize| format!("{},{},k{}\n", i % 7, i % 3, i % 3);
+    let lines: String = (0..60).map(line).collect();
+    fs::write(at.join("x.csv"), format!("a,b,kind\n{lines}")).unwrap();
+    let fit = [
+        "fit",
+        "x.csv",
+        "--label-column",
+        "kind",
+        "--epochs",
+        "1",
+        "-q",
+        "-o",
+        "run",
+    ];
+    succeeds(at, &fit);
+    fs::write(at.join("new.csv"), "id,a,b,species\nn1,1,2,k2\n").unwrap();
+    fs::write(at.join("labels.csv"), "id,species\nn1,k1\n").unwrap();
+    for more in [&[][..], &["--labels", "labels.csv"]] {
+        let words = [
+            "embed",
+            "run",
+            "new.csv",
+            "--label-column",
+            "species",
+            "-o",
+            "e.parquet",
+        ];
+        succeeds(at, &[&words[..], more].concat());
+    }
 }
 
 #[test]

@@ -159,7 +159,10 @@ fn roles_by(
     let mut roles = Role::of_columns(&all, &asked_by(layout, &all, &options.table))?;
     let mut places = Vec::new();
     for column in &layout.columns {
-        let place = all.iter().position(|name| *name == column.name);
+        // Some forms keep the spaces around a name, others do not.
+        let is_same = |name: &&str| name.trim() == column.name.trim();
+        let exact = all.iter().position(|name| *name == column.name);
+        let place = exact.or_else(|| all.iter().position(is_same));
         let place = place.ok_or_else(|| {
             Error::value(format!(
                 "no column \"{}\", which the fitted table had; the columns are: {}",
@@ -167,6 +170,13 @@ fn roles_by(
                 crate::role::some(&all)
             ))
         })?;
+        let asked = [&options.table.id_column, &options.table.label_column];
+        if asked.into_iter().flatten().any(|name| name == all[place]) {
+            return Err(Error::parameter(format!(
+                "\"{}\" is a feature of the fitted table; it cannot be the ids or labels as well",
+                column.name
+            )));
+        }
         roles[place] = Role::Feature;
         places.push(place);
     }

@@ -131,8 +131,7 @@ def check_same_names(fitted: Optional[np.ndarray], names: Optional[np.ndarray]) 
     """Columns have the names, in the order, of those that were fitted, where both are known."""
     if fitted is None or names is None:
         return
-    # Files are read without the spaces around a name.
-    fitted, names = ([str(name).strip() for name in of] for of in (fitted, names))
+    fitted, names = stripped(fitted), stripped(names)
     if fitted != names:
         unseen = sorted(set(names) - set(fitted))
         missing = sorted(set(fitted) - set(names))
@@ -144,6 +143,13 @@ def check_same_names(fitted: Optional[np.ndarray], names: Optional[np.ndarray]) 
         if not unseen and not missing:
             message += "Feature names must be in the same order as they were in fit.\n"
         raise ValueError(message)
+
+
+def stripped(names: Any) -> list[str]:
+    """Names without the spaces around them, as most files are read; as they are where two would be the same."""
+    as_they_are = [str(name) for name in names]
+    short = [name.strip() for name in as_they_are]
+    return short if len(set(short)) == len(short) else as_they_are
 
 
 def _listed(names: list[str]) -> str:

@@ -47,7 +47,7 @@ class Across:
     def search(
         self, from_view: str, given: _GivenView, to_view: str, k: int, how: _How
     ) -> tuple[NDArray[np.int64], NDArray[np.float32]]: ...
-    def save(self, path: _Path, digest: str, overwrite: bool, how: _How) -> None: ...
+    def save(self, path: _Path, told: tuple[str, dict[str, list[str]]], overwrite: bool, how: _How) -> None: ...
 
 class Graph:
     @staticmethod
@@ -113,7 +113,7 @@ class Fitted:
         self,
         path: _Path,
         x: Optional[NDArray[np.float32]],
-        told: tuple[str, Optional[list[str]]],
+        told: tuple[str, dict[str, list[str]]],
         overwrite: bool,
         how: _How,
     ) -> None: ...

@@ -11,6 +11,7 @@ import numpy as np
 from ._arrays import as_numpy, is_missing, matrix
 from ._base import check_same_names, column_names
 from ._labels import Labels
+from ._table import Reading
 
 #: A view as the extension takes it: its name, and rows of numbers or texts.
 View = tuple[str, Any]
@@ -57,33 +58,41 @@ def check_rows(views: list[View], name: str) -> None:
         raise ValueError(f"Found input variables with inconsistent numbers of samples: {name}: {said}")
 
 
-def names_of(X: Any) -> dict[str, Any]:
-    """Names of the columns of each view that is a frame."""
-    return {key: column_names(X[key]) for key in X} if are_views(X) else {}
+def readings_of(X: Any) -> dict[str, Reading]:
+    """How each view is read: by the names of its columns, where it is a frame."""
+    return {key: Reading(column_names(X[key])) for key in X} if are_views(X) else {}
 
 
-def others(X: Any, names: list[str], columns: dict[str, int], named: dict[str, Any]) -> list[View]:
-    """The same views of other items, in the order in which they were fitted, with so many columns, of these names, where
-    that is known."""
+def others(X: Any, names: list[str], columns: dict[str, int], readings: dict[str, Reading]) -> list[View]:
+    """The same views of other items, in the order in which they were fitted."""
     if not are_views(X):
         raise TypeError(f"X must be a dict of the views {', '.join(names)}, as in fit")
     if set(X) != set(names):
         raise ValueError(
             f"X has the views {', '.join(map(str, X))}, but these were fitted: {', '.join(names)}"
         )
-    for key in names:
-        check_same_names(named.get(key), column_names(X[key]))
-    views = [(key, matrix(X[key], f"X[{key!r}]")) for key in names]
+    def one(key: str) -> np.ndarray:
+        return other(X[key], f"X[{key!r}]", columns.get(key), readings.get(key, Reading()), "embed")
+
+    views = [(key, one(key)) for key in names]
     check_rows(views, "X")
-    for key, rows in views:
-        check_columns(rows, f"X[{key!r}]", columns.get(key))
     return views
 
 
-def check_columns(rows: np.ndarray, name: str, fitted: Optional[int]) -> None:
-    """Rows have as many columns as those that were fitted, where that is known."""
-    if fitted is not None and rows.shape[1] != fitted:
-        raise ValueError(f"{name} has {rows.shape[1]} features, but {fitted} features were fitted")
+def other(X: Any, name: str, columns: Optional[int], reading: Reading, command: str) -> np.ndarray:
+    """Other items of a view as the fitted one was read: so many columns, of these names, where that is known.
+
+    Raises
+    ------
+    ValueError
+        Where they are not those columns, and where only the `command` can read them.
+    """
+    reading.check(command)
+    check_same_names(reading.names, column_names(X))
+    rows = matrix(X, name)
+    if columns is not None and rows.shape[1] != columns:
+        raise ValueError(f"{name} has {rows.shape[1]} features, but {columns} features were fitted")
+    return reading.scaled(rows)
 
 
 def texts(X: Any, name: str) -> Optional[list[Optional[str]]]:

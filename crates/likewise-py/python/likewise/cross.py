@@ -9,13 +9,12 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._arrays import matrix
-from ._base import Base, NotFittedError, check_same_names, column_names
+from ._base import Base, NotFittedError, stripped
 from ._fit import fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
-from ._table import columns_of, first_made
-from ._views import check_columns, digest_of, names_of, read, texts
+from ._table import Reading, reading_of
+from ._views import digest_of, other, read, readings_of, texts
 from ._work import count, how
 
 
@@ -130,10 +129,9 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         )
         # Those of a run that was loaded.
         self.__dict__.pop("ids_", None)
-        self._made: Optional[str] = None
         self._digest = digest_of(views, labels)
         self.views_ = [name for name, _ in views]
-        self._names_of = names_of(X)
+        self._readings = readings_of(X)
         self._columns = {
             name: None if isinstance(rows, list) else rows.shape[1] for name, rows in views
         }
@@ -165,7 +163,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             Numbers, which compare by the cosine; or codes of eight bits a byte, the lowest first, which compare by how
             many bits are the same.
         """
-        asked = self._asked(X, view)
+        asked = self._asked(X, view, "transform")
         return self._fitted.embed(view, asked, how(self.n_jobs, False))
 
     def search(
@@ -190,7 +188,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         similarities : ndarray of the same shape, float32
             The cosine, or the share of bits that are the same.
         """
-        asked = self._asked(X, view)
+        asked = self._asked(X, view, "search")
         if to is None:
             rest = [name for name in self.views_ if name != view]
             if len(rest) != 1:
@@ -213,7 +211,8 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             raise ValueError("it was loaded from the folder of a run; copy that folder")
         path = os.fspath(path)
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
-        self._fitted.save(path, self._digest, overwrite, how(self.n_jobs, self.verbose))
+        columns = {name: stripped(of.names) for name, of in self._readings.items() if of.names is not None}
+        self._fitted.save(path, (self._digest, columns), overwrite, how(self.n_jobs, self.verbose))
         return path
 
     @classmethod
@@ -229,7 +228,9 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         -------
         CrossModalLearner
             With `views_`, `recipe_`, `settings_`, `results_`, `verdict_` and `embeddings_` as the run has them, and `ids_`,
-            the id of each row that `search` names; `pseudo_labels_` and `confidence_` are in its ``items.parquet``.
+            the id of each row that `search` names; `pseudo_labels_` and `confidence_` are in its ``items.parquet``. Of a
+            table that was fitted, columns are brought to the same scale, and may not be missing; a view of which words or
+            dates became features is asked by ``likewise search``.
         """
         run = os.fspath(path)
         if not os.path.isdir(run):
@@ -238,10 +239,10 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         settings = json.loads(fitted.settings)
         learner = cls(settings["name"])
         learner._fitted, learner.ids_ = fitted, fitted.ids
-        learner._columns, learner._names_of = dict(fitted.views()), {}
-        config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
-        learner._made = first_made(columns_of(config), scaled=True)
+        learner._columns = dict(fitted.views())
         learner.views_ = list(learner._columns)
+        config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
+        learner._readings = {name: reading_of(config, name) for name in learner.views_}
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())
         learner.verdict_ = learner.results_["verdict"]
@@ -259,8 +260,8 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         if view not in self.views_:
             raise ValueError(f"{name} = {view!r}: the views are {', '.join(self.views_)}")
 
-    def _asked(self, X: Any, view: str) -> Any:
-        self._check_fitted("transform")
+    def _asked(self, X: Any, view: str, what: str) -> Any:
+        self._check_fitted(what)
         self._known(view, "view")
         columns = self._columns[view]
         if columns is None:
@@ -268,12 +269,4 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
             if words is None or None in words:
                 raise ValueError(f"X: {view} is a view of texts; give a list of words")
             return words
-        if getattr(self, "_made", None) is not None:
-            raise ValueError(
-                f"the run was fitted on a table whose columns it brings to one scale or makes of words ({self._made!r}); ask it "
-                "by the command `likewise search`"
-            )
-        check_same_names(self._names_of.get(view), column_names(X))
-        rows = matrix(X)
-        check_columns(rows, "X", columns)
-        return rows
+        return other(X, "X", columns, self._readings.get(view, Reading()), "search")

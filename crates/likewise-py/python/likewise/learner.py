@@ -13,8 +13,8 @@ from ._base import Estimator, TransformerMixin
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted, Model, beside, sees_views
-from ._table import columns_of, first_made
-from ._views import View, are_views, names_of, others, read
+from ._table import Reading, reading_of, views_of
+from ._views import View, are_views, others, read, readings_of
 from ._work import flag, how
 
 
@@ -139,12 +139,11 @@ class MetricLearner(TransformerMixin, Estimator):
         self._take(fitted, labels, views, self.measure)
         alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
         self._take_columns(alone, self._model.input_dim)
-        self._names_of = names_of(X)
+        self._readings = readings_of(X)
         return self
 
     def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:
-        self._by: Optional[tuple[np.ndarray, np.ndarray]] = None
-        self._made: Optional[str] = None
+        self._reading = Reading()
         several, n = len(views) > 1, len(views[0][1])
         self.views_ = [name for name, _ in views] if several else None
         self._columns = {name: rows.shape[1] for name, rows in views}
@@ -174,15 +173,19 @@ class MetricLearner(TransformerMixin, Estimator):
         Parameters
         ----------
         path : str or path-like
-            Folder of a run of one view.
+            Folder of a run within one view, or of several side by side.
 
         Returns
         -------
         MetricLearner
             With `recipe_`, `settings_`, `results_` and `verdict_` as the run has them; `pseudo_labels_` and
-            `confidence_` are in the ``items.parquet`` of the run.
+            `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns go by their names and
+            are brought to the same scale, and may not be missing; where words or dates became features,
+            ``likewise embed`` embeds such a table.
         """
         run = Path(path)
+        if not run.is_dir():
+            raise FileNotFoundError(f"{run}: no such folder")
         try:
             config = json.loads((run / "config.json").read_text(encoding="utf-8"))
             results = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
@@ -195,14 +198,13 @@ class MetricLearner(TransformerMixin, Estimator):
             raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
         if "views" in results:
             raise ValueError(f"{run} is a run across views; CrossModalLearner.load opens it")
-        # What one encoder made is one view, whatever its name.
-        names = [] if len(config.get("encoder") or []) == 1 else config["view"].split("+")
-        several = len(names) > 1 and all(names)
+        names = views_of(config)
         learner = cls(config["recipe"]["name"])
         learner._model = Model.from_bytes(model)
-        learner._take_table(config)
-        learner._names_of = {}
-        learner.views_, learner._columns = names if several else None, {}
+        learner.views_, learner._columns = names if len(names) > 1 else None, {}
+        learner._readings = {name: reading_of(config, name) for name in names}
+        learner._reading = Reading() if learner.views_ else learner._readings[names[0]]
+        learner._take_names(learner._reading.names, learner._model.input_dim)
         learner._apart = sees_views(json.dumps(config["recipe"]))
         learner.recipe_ = config["recipe"]["name"]
         learner.settings_ = config["recipe"]
@@ -211,39 +213,12 @@ class MetricLearner(TransformerMixin, Estimator):
         learner.similarity_ = learner._model.similarity
         return learner
 
-    def _take_table(self, config: dict) -> None:
-        """Knows how the table of a run is read: names of its columns, and what brings them to one scale."""
-        columns = columns_of(config)
-        self._made = first_made(columns, scaled=False)
-        scales = [(column.get("mean", 0.0), column.get("deviation", 1.0)) for column in columns]
-        means, deviations = np.array(scales, np.float64).reshape(-1, 2).T
-        is_scaled = self._made is None and bool((means != 0).any() or (deviations != 1).any())
-        self._by = (means, deviations) if is_scaled else None
-        counted = [str(number) for number in range(len(columns))]
-        names = [column["name"] for column in columns]
-        known = names and self._made is None and names != counted
-        self._take_names(np.array(names, dtype=object) if known else None, self._model.input_dim)
-
-    def _check_table(self) -> None:
-        if self._made is not None:
-            raise ValueError(
-                f"the run was fitted on a table of whose column {self._made!r} it makes features; embed such a table by the "
-                "command `likewise embed`"
-            )
-
-    def _read(self, rows: np.ndarray) -> np.ndarray:
-        """Rows at the scale of the run."""
-        if self._by is None:
-            return rows
-        means, deviations = self._by
-        return np.require((rows.astype(np.float64) - means) / deviations, np.float32, ["C"])
-
     def _rows(self, X: Any, what: str) -> np.ndarray:
         self._check_fitted(what)
-        self._check_table()
         if self.views_ is None:
-            return self._read(super()._rows(self._alone(X, "X"), what))
-        return beside(others(X, self.views_, self._columns, self._names_of), self._apart, how(self.n_jobs, False))
+            self._reading.check("embed")
+            return self._reading.scaled(super()._rows(self._alone(X, "X"), what))
+        return beside(others(X, self.views_, self._columns, self._readings), self._apart, how(self.n_jobs, False))
 
     def _alone(self, X: Any, name: str) -> Any:
         """The one view that was fitted, also from a dict of it."""
@@ -286,7 +261,7 @@ class MetricLearner(TransformerMixin, Estimator):
                 for side in (0, 1)
             )
             return self._model.similarities(first, second, how(self.n_jobs, False))
-        self._check_table()
+        self._reading.check("search")
         both = _pairs(self._alone(pairs, "pairs"), "pairs")
         first, second = (matrix(both[:, side], "pairs") for side in (0, 1))
         if first.shape[1] != self.n_features_in_:
@@ -294,7 +269,8 @@ class MetricLearner(TransformerMixin, Estimator):
                 f"pairs has {first.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        return self._model.similarities(self._read(first), self._read(second), how(self.n_jobs, False))
+        first, second = (self._reading.scaled(of) for of in (first, second))
+        return self._model.similarities(first, second, how(self.n_jobs, False))
 
     def pair_distance(self, pairs: Any) -> np.ndarray:
         """Distance of the two items of each pair: by the learned metric, or 1 less the cosine.
@@ -336,7 +312,11 @@ class MetricLearner(TransformerMixin, Estimator):
                 f"the model of {self.recipe_} compares by the {self.similarity_} and has no matrix of "
                 "Mahalanobis; recipes such as itml, gmml, nca and lmnn have one"
             )
-        return m
+        self._reading.check("search")
+        if self._reading.scale is None:
+            return m
+        deviations = self._reading.scale[1]
+        return m / np.outer(deviations, deviations)
 
     def score(self, X: Any, y: Any) -> float:
         """MAP@R of the embedding of other items: each asks, and the others are searched."""

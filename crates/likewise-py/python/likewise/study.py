@@ -7,11 +7,11 @@ import os
 from typing import Any, Optional
 
 from ._arrays import matrix
-from ._base import column_names
+from ._base import column_names, stripped
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
-from ._views import are_views, digest_of, names_of, read
+from ._views import are_views, digest_of, read, readings_of
 from ._work import how
 from .learner import MetricLearner
 
@@ -89,7 +89,7 @@ class Study:
             raise ValueError("give pairs or triplets, not both")
         alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
         self._names = None if are_views(alone) else column_names(alone)
-        self._names_of = names_of(X)
+        self._readings = readings_of(X)
         self._views = read(X, least=1) if are_views(X) else [("x", matrix(X))]
         self._labels = None if y is None else encode(y, len(self._views[0][1]))
         self._tuples: Any = None
@@ -169,7 +169,7 @@ class Study:
         )
         learner._take(self._done, self._labels, self._views, True)
         learner._take_names(self._names, learner._model.input_dim)
-        learner._names_of = self._names_of
+        learner._readings = self._readings
         return learner
 
     def save(self, path: Any, *, overwrite: bool = False) -> str:
@@ -189,8 +189,9 @@ class Study:
         # One view is not kept twice.
         rows = self._views[0][1] if len(self._views) == 1 else None
         work = how(self.n_jobs, self.verbose)
-        names = None if self._names is None else [name.strip() for name in self._names]
-        done.save(path, rows, (digest_of(self._views, self._labels), names), overwrite, work)
+        named = {name: of.names for name, of in self._readings.items()} if rows is None else {"x": self._names}
+        columns = {name: stripped(names) for name, names in named.items() if names is not None}
+        done.save(path, rows, (digest_of(self._views, self._labels), columns), overwrite, work)
         return path
 
 

@@ -125,6 +125,7 @@ impl Request {
             named_by: Some(named_by),
             read_as: self.read_as(&named, ""),
             table: layout,
+            columns: BTreeMap::new(),
             encoder: source.encoded(&named, at)?,
             words: source.vocabularies().to_vec(),
             command: self.command.clone(),

@@ -49,6 +49,8 @@ pub struct Job {
     pub journal: Option<Place>,
     /// How the columns of the table became features, where the data were one.
     pub table: Option<Layout>,
+    /// Names of the columns of each view, of arrays that had some.
+    pub columns: BTreeMap<String, Vec<String>>,
     /// What made the features, where the data were images.
     pub encoder: Vec<Encoded>,
     /// The words of those of points.
@@ -94,6 +96,7 @@ impl Job {
             inputs: None,
             journal: None,
             table: None,
+            columns: BTreeMap::new(),
             encoder: vec![],
             words: vec![],
             tuples: None,
@@ -195,6 +198,7 @@ impl Job {
             view: view.name.clone(),
             dimensions: view.matrix.ncols(),
             table: self.table.clone(),
+            columns: self.columns.clone(),
             encoder: self.encoder.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),

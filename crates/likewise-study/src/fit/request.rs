@@ -210,6 +210,7 @@ impl Request {
             inputs: self.inputs()?.written(),
             journal,
             table: layout,
+            columns: BTreeMap::new(),
             encoder: encoders(&source, &name, trained.as_ref(), at)?,
             words: source.vocabularies().to_vec(),
             tuples,

@@ -18,7 +18,7 @@ impl RunFolder {
     pub fn as_fitted(&self, data: &Source) -> Result<Source> {
         let (run, mut read) = (self.config()?, data.read_as().clone());
         if let Some(layout) = run.table {
-            read.table.check_fitted(&layout)?;
+            read.table.check_fitted()?;
             read.layout = Some(Arc::new(layout));
         }
         read.apart = run.recipe.sees_views();

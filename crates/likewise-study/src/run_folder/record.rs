@@ -60,6 +60,9 @@ pub struct Config {
     /// How the columns of the table became features, where the data were one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub table: Option<Layout>,
+    /// Names of the columns of each view, of arrays that had some.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub columns: BTreeMap<String, Vec<String>>,
     /// What made the features, where the data were images; nothing for pixels.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoded")]
     pub encoder: Vec<Encoded>,

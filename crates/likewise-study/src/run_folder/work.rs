@@ -481,6 +481,7 @@ mod tests {
             view: "x".into(),
             dimensions: 2,
             table: None,
+            columns: std::collections::BTreeMap::new(),
             encoder: vec![],
             recipe: config,
             protocol: crate::study::Protocol::default(),

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from .. import _likewise
-from .._table import columns_of, first_made
+from .._table import reading_of, views_of
 from .._work import count, how
 from . import files, images, shards
 from .blocks import ROWS
@@ -91,7 +91,9 @@ def embed(
             raise ValueError(
                 f"paths: {url} has {work[-1].shard.columns} columns, the model reads {columns}"
             )
-    ordered = shards.in_order([of.shard for of in work], "paths", names)
+    # Those that were fitted are in their order already.
+    read = [of.shard for of in work]
+    ordered = read if names else shards.in_order(read, "paths")
     work = [of._replace(shard=shard) for of, shard in zip(work, ordered)]
     made = [of.path for of in work]
     twice = [path for path in made if made.count(path) > 1]
@@ -136,33 +138,37 @@ def _model(run: Any) -> bytes:
 
 
 def _columns(run: Any) -> tuple[str, ...]:
-    """The columns of the table or frame that was fitted, in its order; none where it was something else.
+    """The columns of the table or frame that was fitted, in its order; none where they have no names.
 
     Raises
     ------
     ValueError
-        Where it reads more of a table than numbers as they stand.
+        Where shards cannot be read as what was fitted: several views, or more of a table than numbers as they stand.
     """
     if hasattr(run, "to_bytes"):
-        if getattr(run, "_by", None) is not None or getattr(run, "_made", None) is not None:
-            raise _of_a_table(run._made or getattr(run, "feature_names_in_", ["0"])[0])
-        return tuple(getattr(run, "feature_names_in_", ()))
-    url = files.address(run, "run")
-    if url.endswith(".safetensors"):
-        url = url.rpartition("/")[0]
-    config = files.read_json(files.join(url, "config.json")) or {}
-    columns = columns_of(config)
-    made = first_made(columns, scaled=True)
-    if made is not None:
-        raise _of_a_table(made)
-    return tuple(column["name"] for column in columns)
-
-
-def _of_a_table(name: str) -> ValueError:
-    return ValueError(
-        f"run: it was fitted on a table whose columns it brings to one scale or makes of words ({name!r}), which shards are "
-        "not; embed that table by the command `likewise embed`"
-    )
+        views, reading = getattr(run, "views_", None) or [], getattr(run, "_reading", None)
+        names = getattr(run, "feature_names_in_", None)
+    else:
+        url = files.address(run, "run")
+        if url.endswith(".safetensors"):
+            url = url.rpartition("/")[0]
+        if (files.read_json(files.join(url, "run.json")) or {}).get("views"):
+            raise ValueError(f"run: {url} is a run across views, which shards of one view are not; CrossModalLearner.load opens it")
+        config = files.read_json(files.join(url, "config.json"))
+        if not config:
+            # A model by itself.
+            return ()
+        views = views_of(config)
+        reading = reading_of(config, views[0])
+        names = reading.names
+    if len(views) > 1:
+        raise ValueError(f"run: it was fitted on the views {', '.join(views)}, and shards are one; MetricLearner.transform embeds them")
+    if reading is not None and (reading.made is not None or reading.scale is not None):
+        raise ValueError(
+            "run: it was fitted on a table whose columns it brings to one scale or makes of words, which shards are not; "
+            "embed that table by the command `likewise embed`"
+        )
+    return () if names is None else tuple(names)
 
 
 def _note(folder: str, work: list[Work]) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .._arrays import as_numpy, matrix
+from .._base import stripped
 from . import files
 
 # Columns of a table that go along with embeddings.
@@ -77,7 +78,11 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         import pyarrow as arrow
 
         table = _parquet(file, url)
-        first, names = table.schema_arrow.empty_table(), list(wanted)
+        first = table.schema_arrow.empty_table()
+        # A name with spaces around it is that name, unless both are there.
+        there = dict(zip(stripped(first.column_names), first.column_names))
+        there |= {name: name for name in first.column_names}
+        names = [there.get(name, there.get(name.strip(), name)) for name in wanted]
         lacking = [name for name in names if name not in first.column_names]
         if lacking and not _vectors(first.schema):
             raise ValueError(f"paths: {url} has no column of numbers {lacking[0]!r}, which was fitted")
@@ -86,7 +91,7 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         if table.metadata.num_rows:
             first = arrow.Table.from_batches([next(table.iter_batches(1, columns=names))])
         columns = as_numpy(_floats(first), url).shape[1]
-        if _vectors(first.schema) and names != list(wanted):
+        if _vectors(first.schema) and (lacking or not wanted):
             names = []
         return Shard(url, table.metadata.num_rows, columns, tuple(names), files.stamp(url))
 
