@@ -51,6 +51,9 @@ pub struct Layout {
     /// How numbers are written, where a new table does not tell.
     #[serde(default)]
     pub decimal: Decimal,
+    /// Whether columns of vectors stood beside these, each a view of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beside_vectors: bool,
     /// The columns that became features, in their order.
     pub columns: Vec<Column>,
 }
@@ -157,6 +160,7 @@ impl Layout {
             missing: Missing::default(),
             lenient: false,
             decimal: Decimal::default(),
+            beside_vectors: false,
             columns: names.into_iter().map(column).collect(),
         }
     }
@@ -170,12 +174,11 @@ impl Layout {
         named: bool,
     ) -> bool {
         let names: Vec<&str> = names.into_iter().collect();
-        let plain = Taken::plain();
         let counted = |(i, column): (usize, &Column)| column.name == i.to_string();
         let unnamed = !named || self.columns.iter().enumerate().all(counted);
         let mut both = self.columns.iter().zip(&names);
         names.len() == self.columns.len()
-            && self.columns.iter().all(|column| column.taken == plain)
+            && self.is_plain()
             && (unnamed || both.all(|(column, name)| column.name == *name))
     }
 
@@ -184,6 +187,12 @@ impl Layout {
         let plain = Taken::plain();
         let number = |taken: &Taken| matches!(taken, Taken::Number { .. });
         (self.columns.iter()).any(|column| number(&column.taken) && column.taken != plain)
+    }
+
+    /// Whether all columns are numbers that stay as they are.
+    pub(crate) fn is_plain(&self) -> bool {
+        let plain = Taken::plain();
+        self.columns.iter().all(|column| column.taken == plain)
     }
 
     /// Number of features.

@@ -197,9 +197,42 @@ impl Table {
         let dated = layout.columns.iter().filter(dated);
         self.take_dates(dated.map(|column| &column.name));
         let mut columns = layout.columns.iter();
-        if columns.all(|column| self.has(&column.name)) {
+        if !layout.beside_vectors && columns.all(|column| self.has(&column.name)) {
             self.leaves.retain(|leaf| !leaf.list);
         }
+    }
+
+    /// Brings columns of numbers beside vectors into the order of the fitted table, and leaves out those that it had not.
+    ///
+    /// Fails where one is missing, and where they were more than numbers as they are.
+    fn order(&mut self, layout: &Layout) -> Result<()> {
+        if !layout.is_plain() {
+            return Err(Error::value(
+                "the fitted table brought columns beside vectors to one scale, or made them of words, which Parquet is not \
+                 read for; give it as .jsonl",
+            ));
+        }
+        let is = |leaf: &Leaf, own: &str| !leaf.list && leaf.name.trim() == own.trim();
+        let own = |leaf: &Leaf| {
+            layout
+                .columns
+                .iter()
+                .position(|column| is(leaf, &column.name))
+        };
+        let lacks =
+            |column: &&layout::Column| !self.leaves.iter().any(|leaf| is(leaf, &column.name));
+        if let Some(column) = layout.columns.iter().find(lacks) {
+            return Err(Error::value(format!(
+                "no column \"{}\", which the fitted table had; the columns are: {}",
+                column.name,
+                some(&self.names())
+            )));
+        }
+        self.leaves
+            .retain(|leaf| leaf.list || leaf.role != Role::Feature || own(leaf).is_some());
+        self.leaves
+            .sort_by_key(|leaf| own(leaf).map_or((0, leaf.index), |place| (1, place)));
+        Ok(())
     }
 
     /// Gives numbers of rows, and ids in a first column without a name, the role that their values say; of

@@ -123,7 +123,7 @@ fn set(roles: &mut [Role], role: Role, before: Role, column: usize) {
     roles[column] = role;
 }
 
-/// The column of a name. Capitals matter only where two names differ by them alone. A column without a
+/// The column of a name. Capitals, and spaces around it, matter only where two names differ by them alone. A column without a
 /// name is called by its place, `column 3`. Fails where two columns have it.
 pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
     let places = |is: &dyn Fn(&str) -> bool| -> Vec<usize> {
@@ -132,6 +132,9 @@ pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
     let mut found = places(&|own| own == name);
     if found.is_empty() {
         found = places(&|own| own.eq_ignore_ascii_case(name));
+    }
+    if found.is_empty() {
+        found = places(&|own| own.trim() == name.trim());
     }
     if found.is_empty() {
         let called = |&place: &usize| names[place].trim().is_empty() && unnamed(place) == name;

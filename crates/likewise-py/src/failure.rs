@@ -44,7 +44,7 @@ fn words(hint: Hint) -> Option<&'static str> {
             "overwrite=True replaces it when the new one is complete, or name another folder"
         }
         Hint::Index => "build it anew with Index(X).save(path)",
-        Hint::ListNames => "likewise.names() lists all names",
+        Hint::ListNames => "likewise.names(\"topics\") lists all names",
         Hint::LimitMemory => "give fewer items or columns",
         _ => return None,
     })

@@ -1,5 +1,7 @@
 """What people have comes in, and what cannot be used is said in Python's words."""
 
+import pickle
+
 import numpy as np
 import pytest
 from conftest import blobs, hidden
@@ -389,6 +391,74 @@ def test_columns_go_by_their_names_wherever_a_frame_was_fitted(tmp_path, likewis
     likewise_command("fit", "w.csv", "--recipe", "rca", "-o", "words", cwd=tmp_path)
     with pytest.raises(ValueError, match="of whose column 'kind' it makes features"):
         likewise.MetricLearner.load(tmp_path / "words").transform(frame[list("abcd")])
+
+
+def test_tables_of_pyarrow_have_names_too(tmp_path, likewise_command):
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    x, y = blobs(n=80, columns=4)
+    table = arrow.table({name: x[:, place] for place, name in enumerate("abcd")})
+    turned = table.select(list("dcba"))
+    for made, ask in [
+        (likewise.MetricLearner("rca", measure=False).fit(table, y), "transform"),
+        (likewise.LabelPropagation(n_neighbors=5).fit(table, y), "predict"),
+    ]:
+        assert made.feature_names_in_.tolist() == list("abcd")
+        with pytest.raises(ValueError, match="must be in the same order"):
+            getattr(made, ask)(turned)
+    likewise.Study(table, y, recipe="rca").save(tmp_path / "run")
+    np.savetxt(tmp_path / "new.csv", x[:, ::-1], delimiter=",", fmt="%.9g", header="d,c,b,a", comments="")
+    likewise_command("embed", "run", "new.csv", "-o", "e.npy", cwd=tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "e.npy"), np.load(tmp_path / "run/embeddings.npy"), atol=1e-5)
+
+
+def test_frames_that_are_compared_have_the_same_columns():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs(n=40, columns=4)
+    frame = pandas.DataFrame(x, columns=list("abcd"))
+    turned, index = frame[list("dcba")], likewise.Index(frame)
+    assert index.search(frame[:3], k=1)[0].ravel().tolist() == [0, 1, 2]
+    for ask in (
+        lambda: index.search(turned[:3]),
+        lambda: pickle.loads(pickle.dumps(index)).search(turned[:3]),
+        lambda: likewise.metrics.recall_at_k(frame, y, gallery=(turned, y)),
+    ):
+        with pytest.raises(ValueError, match="must be in the same order"):
+            ask()
+
+
+def test_tuples_of_frames_go_by_their_names():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs(n=80, columns=4)
+    rng = np.random.default_rng(0)
+    rows = [[rng.choice(np.setdiff1d(np.flatnonzero(y == y[a]), [a])), rng.choice(np.flatnonzero(y != y[a]))] for a in range(80)]
+    of = {"anchor": np.arange(80), "positive": np.array(rows)[:, 0], "negative": np.array(rows)[:, 1], "weight": np.ones(80)}
+    frame = pandas.DataFrame(of)
+    turned = frame[["weight", "negative", "anchor", "positive"]]
+    learner = likewise.MetricLearner("oasis", measure=False)
+    wanted = learner.fit(x, triplets=frame.to_numpy()).pair_score(x.reshape(40, 2, 4))
+    for given in (frame, turned, turned.convert_dtypes()):
+        assert np.array_equal(learner.fit(x, triplets=given).pair_score(x.reshape(40, 2, 4)), wanted)
+    with pytest.raises(ValueError, match="none is called 'negative'"):
+        learner.fit(x, triplets=frame.rename(columns={"negative": "other"}))
+    pairs = pandas.DataFrame({"y": [1, -1] * 40, "b": np.where(np.arange(80) % 2, of["negative"], of["positive"]), "a": np.arange(80)})
+    itml = likewise.MetricLearner("itml", measure=False)
+    by_place = itml.fit(x, pairs=pairs[["a", "b", "y"]].to_numpy()).get_mahalanobis_matrix()
+    assert np.array_equal(itml.fit(x, pairs=pairs).get_mahalanobis_matrix(), by_place)
+
+
+@pytest.mark.parametrize("of", ["pandas", "pyarrow", "object"])
+def test_whole_numbers_beside_what_is_missing_are_classes_to_the_last_digit(of):
+    x, y = blobs(n=40)
+    large = [None if row % 5 == 0 else 2**60 + int(of) for row, of in enumerate(y)]
+    given = large
+    if of == "pandas":
+        given = pytest.importorskip("pandas").Series(large, dtype="Int64")
+    elif of == "pyarrow":
+        given = pytest.importorskip("pyarrow").array(large)
+    found = likewise.LabelPropagation(n_neighbors=5).fit(x, given)
+    assert found.classes_.tolist() == sorted({2**60 + int(of) for of in y}) and found.transduction_.dtype == np.int64
+    with pytest.raises(ValueError, match="as a floating number, which does not tell it from its neighbours"):
+        likewise.LabelPropagation(n_neighbors=5).fit(x, np.array([np.nan if one is None else one for one in large]))
 
 
 def test_names_that_differ_by_spaces_alone_are_two():

@@ -190,9 +190,48 @@ def test_a_table_among_views_is_read_as_the_run_reads_it(tmp_path, likewise_comm
     # The numbers beside its views are none of a run's business.
     three = likewise.CrossModalLearner.load(tmp_path / "three")
     np.testing.assert_allclose(three.transform(image, "image"), three.embeddings_["image"], atol=2e-5)
+    # Views in another order are the same; one array is not both, unless `features` wrote it.
+    def embedded(*words):
+        likewise_command("embed", "one", *words, "-o", "e.npy", cwd=tmp_path)
+        return np.load(tmp_path / "e.npy")
+
+    turned = "--view", "features", "--view", "image"
+    np.testing.assert_allclose(embedded("shop.jsonl", *turned), rows, atol=2e-5)
+    likewise_command("features", "shop.jsonl", *of_table, "-o", "both.npy", cwd=tmp_path)
+    np.testing.assert_allclose(embedded("both.npy"), rows, atol=2e-5)
     np.save(tmp_path / "x.npy", np.concatenate([image, numbers], axis=1))
-    with pytest.raises(AssertionError, match="was fitted on image, features, each of rows of its own"):
-        likewise_command("embed", "one", "x.npy", "-o", "e.npy", cwd=tmp_path)
+    for words in (["x.npy"], ["x.npy", "--view", "features"]):
+        with pytest.raises(AssertionError, match="which is image, features, each of rows of its own"):
+            embedded(*words)
+
+
+def test_numbers_beside_vectors_go_by_their_names_in_parquet_too(tmp_path, likewise_command):
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    image, sound, numbers, lines = shop(np.random.default_rng(0), False)
+    of = [json.loads(line) for line in lines.splitlines()]
+    kinds = arrow.array([line["label"] for line in of])
+    columns = {"price": numbers[:, 0], "image": list(image), "weight": numbers[:, 1], "species": kinds, "sku": [f"s{row}" for row in range(90)]}
+    parquet.write_table(arrow.table(columns), tmp_path / "shop.parquet")
+    beside = "--view", "image", "--view", "features", "--label-column", "species", "--id-column", "sku"
+    likewise_command("fit", "shop.parquet", *beside, "--recipe", "rca", "-o", "run", cwd=tmp_path)
+    rows = np.load(tmp_path / "run/embeddings.npy")
+    # In another order, beside another number and other vectors.
+    other = {"sku": columns["sku"], "other": numbers[:, 0], "weight": numbers[:, 1], " price ": numbers[:, 0], "sound": list(sound), "image": list(image), "species": kinds}
+    parquet.write_table(arrow.table(other), tmp_path / "turned.parquet")
+    likewise_command("embed", "run", "turned.parquet", "-o", "e.parquet", cwd=tmp_path)
+    made = parquet.read_table(tmp_path / "e.parquet").to_pydict()
+    np.testing.assert_allclose(np.stack(made["vector"]), rows, atol=2e-5)
+    assert made["id"] == columns["sku"] and made["label"] == kinds.to_pylist()
+    frame = pandas.DataFrame(numbers, columns=["price", "weight"])
+    loaded = likewise.MetricLearner.load(tmp_path / "run")
+    np.testing.assert_allclose(loaded.transform({"image": image, "features": frame}), rows, atol=2e-5)
+    with pytest.raises(ValueError, match="must be in the same order"):
+        loaded.transform({"image": image, "features": frame[["weight", "price"]]})
+    parquet.write_table(arrow.table(columns).drop_columns(["price"]), tmp_path / "less.parquet")
+    with pytest.raises(AssertionError, match='no column "price", which the fitted table had'):
+        likewise_command("embed", "run", "less.parquet", "-o", "e.npy", cwd=tmp_path)
 
 
 def test_what_a_run_across_views_makes_of_words_is_asked_by_the_command(tmp_path, likewise_command):

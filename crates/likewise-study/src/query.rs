@@ -2,7 +2,7 @@
 
 mod before;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use likewise::Collection;
@@ -10,7 +10,7 @@ use likewise::index::Hit;
 use likewise_io::items::ItemRow;
 use likewise_nn::Model;
 use likewise_nn::net::Deep;
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView1, ArrayView2};
 use serde::Serialize;
 
 pub use self::before::{Before, Space, whitened};
@@ -351,7 +351,12 @@ fn features(source: &Source, run: &Config, at: &Environment) -> Result<(Collecti
     let source = with_fitted_view(source, run, at)?;
     let collection = source.load(at)?;
     let view = source.read_as().view.as_deref();
-    source::with_view(collection, view, at.monitor)
+    let (collection, name) = source::with_view(collection, view, at.monitor)?;
+    if is_several(run) && name != run.view && !source.is_images() && !run.recipe.sees_views() {
+        let rows = collection.view(Some(&name))?.matrix.view();
+        check_joined(rows, run, &name, source.path())?;
+    }
+    Ok((collection, name))
 }
 
 /// Whether the first row is the embedding of the run's first item, and no longer is once it is embedded.
@@ -443,23 +448,44 @@ fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<S
             )));
         }
     }
-    if source.read_as().view.is_some() {
-        return Ok(source.clone());
+    let several = is_several(run);
+    if let Some(asked) = &source.read_as().view {
+        // In whatever order they are named, they are read in that of the fit.
+        let set = |names: &str| names.split('+').map(str::to_owned).collect::<BTreeSet<_>>();
+        let same = several && set(asked) == set(fitted);
+        return Ok(source.with_view(Some(if same { fitted } else { asked }.to_owned())));
+    }
+    let all = source.with_view(Some(fitted.to_owned()));
+    if several && all.shape(at).is_ok() {
+        return Ok(all);
     }
     let shape = source.shape(at)?;
-    let several = run.encoder.len() != 1 && fitted.contains('+');
-    if let ([(given, _)], true) = (shape.views.as_slice(), several)
-        && given != fitted
-    {
-        return Err(usage(format!(
-            "{}: it has one view, {given}, and the run was fitted on {}, each of rows of its own; give them by these names, \
-             such as the arrays of an .npz",
-            source.path().display(),
-            fitted.replace('+', ", "),
-        )));
-    }
     let view = (shape.views.len() > 1).then(|| fitted.to_owned());
     Ok(source.with_view(view))
+}
+
+/// Whether a run was fitted on several views side by side. What one encoder made is one, whatever its name.
+fn is_several(run: &Config) -> bool {
+    run.encoder.len() != 1 && run.view.contains('+') && !run.view.split('+').any(str::is_empty)
+}
+
+/// Fails where one view is given for several and its rows are not these side by side, each of length 1.
+fn check_joined(rows: ArrayView2<f32>, run: &Config, given: &str, place: &Path) -> Result<()> {
+    let views = run.view.split('+').count() as f32;
+    // An item may lack views.
+    let is_joined = |row: ArrayView1<f32>| {
+        let present = row.dot(&row) * views;
+        (present - present.round()).abs() < SAME * views && present < views + 0.5
+    };
+    if rows.rows().into_iter().all(is_joined) {
+        return Ok(());
+    }
+    Err(usage(format!(
+        "{}: its view {given} is not what the run was fitted on, which is {}, each of rows of its own; give them by these names, \
+         such as the arrays of an .npz, or what `likewise features` wrote of them",
+        place.display(),
+        run.view.replace('+', ", "),
+    )))
 }
 
 #[cfg(test)]

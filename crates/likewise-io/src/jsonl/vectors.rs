@@ -199,6 +199,9 @@ impl Vectors {
             Features::Left => table::words(objects, &self.asked, monitor)?,
             _ => table::read_beside(objects, &self.asked, &self.beside(), monitor)?,
         };
+        if let Some(layout) = &mut parts.layout {
+            layout.beside_vectors = !self.names.is_empty();
+        }
         for view in &parts.views {
             budget.matrix(view.matrix.nrows(), view.matrix.ncols())?;
         }

@@ -13,21 +13,31 @@ use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
 use crate::suspects::{is_called_so, suspects};
-use crate::table::{self, tell_numbers};
+use crate::table::{self, asked_by, tell_numbers};
 use crate::words::{LabelTable, Named, roles_of_labels};
 use crate::{Error, ErrorKind, Result};
 
 /// Opens a table for what is asked for; also columns that are left out beside vectors, and why.
 fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, String)>)> {
     let mut table = Table::open(input, &Budget::new(options.max_memory))?;
-    table.assign(&options.table)?;
-    if let Some(layout) = &options.layout {
-        table.follow(layout);
+    match &options.layout {
+        Some(layout) => {
+            let asked = asked_by(layout, &table.names(), &options.table);
+            table.assign(&asked)?;
+            table.follow(layout);
+        }
+        None => table.assign(&options.table)?,
     }
     table.settle(options)?;
     check(&table, options)?;
     let mut left = Vec::new();
     if table.vectors().is_empty() {
+        return Ok((table, left));
+    }
+    if let Some(layout) = options.layout.as_ref().filter(|of| of.beside_vectors) {
+        if options.wants("features") {
+            table.order(layout)?;
+        }
         return Ok((table, left));
     }
     let asked = !options.table.columns.is_empty();
@@ -195,12 +205,11 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
         let values = table.read_scalars(&scalars, &mut progress)?;
         parts.add_view("features", table.rows, scalars.len(), values)?;
         parts.columns = scalars.iter().map(|l| l.name.clone()).collect();
-        if table.vectors().is_empty() {
-            let mut layout = Layout::of_numbers(parts.columns.iter().map(String::as_str));
-            layout.id.clone_from(&options.table.id_column);
-            layout.label.clone_from(&options.table.label_column);
-            parts.layout = Some(layout);
-        }
+        let mut layout = Layout::of_numbers(parts.columns.iter().map(String::as_str));
+        layout.id.clone_from(&options.table.id_column);
+        layout.label.clone_from(&options.table.label_column);
+        layout.beside_vectors = !table.vectors().is_empty();
+        parts.layout = Some(layout);
     }
     for leaf in table.vectors() {
         if !options.wants(&leaf.name) {

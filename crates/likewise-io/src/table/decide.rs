@@ -93,6 +93,7 @@ pub(super) fn decide(
             missing: asked.missing.unwrap_or_default(),
             lenient: asked.missing.is_some(),
             decimal: usual,
+            beside_vectors: false,
             columns: Vec::new(),
         },
         places: Vec::new(),

@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::doubts::Doubts;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::{Role, unnamed};
+use crate::role::{Role, place_of, unnamed};
 use crate::suspects::Suspect;
 use crate::words::Words;
 use crate::{Error, Result};
@@ -136,9 +136,13 @@ fn plan(
 /// What is asked of a table that is read as another one was: its ids and labels stand where they
 /// stood there.
 pub(crate) fn asked_by(layout: &Layout, names: &[&str], asked: &TableOptions) -> TableOptions {
-    // What a query need not have is looked for, not asked for.
+    // What a query need not have is looked for, not asked for. Some forms keep the spaces around a name.
     let there = |asked: &Option<String>, own: &Option<String>| {
-        let own = own.clone().filter(|name| names.contains(&name.as_str()));
+        let own = own.as_ref().and_then(|own| {
+            let mut same = names.iter().filter(|name| name.trim() == own.trim());
+            let exact = names.iter().find(|name| *name == own);
+            exact.or_else(|| same.next()).map(ToString::to_string)
+        });
         asked.clone().or(own)
     };
     TableOptions {
@@ -171,7 +175,8 @@ fn roles_by(
             ))
         })?;
         let asked = [&options.table.id_column, &options.table.label_column];
-        if asked.into_iter().flatten().any(|name| name == all[place]) {
+        let is_here = |name: &String| place_of(name, &all).is_ok_and(|own| own == place);
+        if asked.into_iter().flatten().any(is_here) {
             return Err(Error::parameter(format!(
                 "\"{}\" is a feature of the fitted table; it cannot be the ids or labels as well",
                 column.name

@@ -39,7 +39,6 @@ __all__ = [
     "losses",
     "metrics",
     "names",
-    "ray",
 ]
 
 _PLACES = {
@@ -63,4 +62,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(set(globals()) | set(__all__))
+    return sorted({*globals(), *__all__, "ray"})

@@ -175,6 +175,11 @@ def rows_of_items(x: Any, name: str, columns: int) -> np.ndarray:
     rows = as_numpy(x, name)
     if rows.ndim != 2 or rows.shape[1] != columns:
         raise ValueError(f"{name} is of shape {rows.shape}; give {columns} columns of row numbers")
+    if rows.dtype.kind == "O":
+        try:
+            rows = rows.astype(np.float64)
+        except (TypeError, ValueError) as e:
+            raise ValueError(f"{name} holds objects that are no row numbers: {e}") from e
     if rows.dtype.kind not in "iu" and not (
         rows.dtype.kind == "f" and np.all(rows == np.floor(rows))
     ):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import warnings
+from collections import Counter
 from typing import Any, Optional
 
 import numpy as np
@@ -70,8 +71,9 @@ except ImportError:
 
 def column_names(X: Any) -> Optional[np.ndarray]:
     """Names of the columns of a data frame, where all are strings."""
-    columns = getattr(X, "columns", None)
-    if columns is None or callable(columns) or not hasattr(X, "shape"):
+    # Those of pyarrow have other columns.
+    columns = getattr(X, "column_names", getattr(X, "columns", None))
+    if columns is None or callable(columns) or not (hasattr(X, "shape") or hasattr(X, "num_rows")):
         return None
     names = list(columns)
     if not names or not all(isinstance(name, str) for name in names):
@@ -146,10 +148,10 @@ def check_same_names(fitted: Optional[np.ndarray], names: Optional[np.ndarray]) 
 
 
 def stripped(names: Any) -> list[str]:
-    """Names without the spaces around them, as most files are read; as they are where two would be the same."""
+    """Names without the spaces around them, as most files are read; those of which two would be the same as they are."""
     as_they_are = [str(name) for name in names]
-    short = [name.strip() for name in as_they_are]
-    return short if len(set(short)) == len(short) else as_they_are
+    times = Counter(name.strip() for name in as_they_are)
+    return [name.strip() if times[name.strip()] == 1 else name for name in as_they_are]
 
 
 def _listed(names: list[str]) -> str:

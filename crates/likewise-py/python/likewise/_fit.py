@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _likewise
 from ._arrays import as_numpy, rows_of_items, to_json, weights
+from ._base import column_names
 from ._labels import Labels
 from ._likewise import Across, Fitted
 from ._views import View
@@ -85,9 +86,22 @@ def to_ask(
     }
 
 
+def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:
+    """The columns of a frame that has these names, in their order, a weight last; of anything else all as they stand."""
+    names = column_names(given)
+    there = set() if names is None else set(names)
+    if not there & set(wanted):
+        return as_numpy(given, name)
+    lacking = [column for column in wanted if column not in there]
+    if lacking:
+        raise ValueError(f"{name} has columns {', '.join(names)}, but none is called {lacking[0]!r}")
+    columns = [*wanted, *there & {"weight"}]
+    return as_numpy(given.select(columns) if hasattr(given, "select") else given[columns], name)
+
+
 def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs ``a, b, y[, weight]``: rows of two items, 1 for alike and -1 for unlike."""
-    table = as_numpy(pairs, "pairs")
+    table = _by_name(pairs, "pairs", ("a", "b", "y"))
     if table.ndim != 2 or table.shape[1] not in (3, 4):
         raise ValueError(
             f"pairs is of shape {table.shape}; give columns a, b, y and perhaps weight: rows of two "
@@ -102,7 +116,7 @@ def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def read_triplets(triplets: Any) -> tuple[np.ndarray, None, np.ndarray]:
     """Triplets ``anchor, positive, negative[, weight]``: rows of three items."""
-    table = as_numpy(triplets, "triplets")
+    table = _by_name(triplets, "triplets", ("anchor", "positive", "negative"))
     if table.ndim != 2 or table.shape[1] not in (3, 4):
         raise ValueError(
             f"triplets is of shape {table.shape}; give columns anchor, positive, negative and perhaps "

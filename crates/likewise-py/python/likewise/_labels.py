@@ -62,7 +62,7 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
     Numbers: -1 and NaN are unknown, -2 is outside. Words: empty, ``"-1"``, ``"unlabeled"``, None and NaN are
     unknown, ``"-2"`` and ``"outside"`` are outside.
     """
-    values = as_numpy(y, name)
+    values = _values(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
         _warn_of_column()
         values = values.ravel()
@@ -88,6 +88,19 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
     if kind in "OT":
         return _of_objects(values, name)
     raise ValueError(f"Unknown label type: {name} is of type {values.dtype}; give whole numbers or words")
+
+
+def _values(y: Any, name: str) -> np.ndarray:
+    """Labels as an array; whole numbers of which some are missing as objects, which keep their last digit."""
+    kind = getattr(y, "dtype", getattr(y, "type", None))
+    if not isinstance(kind, np.dtype) and "int" in str(kind).lower():
+        for listed in ("to_pylist", "to_list"):
+            if hasattr(y, listed):
+                values = getattr(y, listed)()
+                if any(is_missing(value) for value in values):
+                    return np.array(values, dtype=object)
+                break
+    return as_numpy(y, name)
 
 
 def _warn_of_column() -> None:
@@ -123,6 +136,11 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
         raise ValueError(
             f"Unknown label type: continuous: {name} holds numbers that are not whole; classes are "
             "whole numbers or words"
+        )
+    if (np.abs(whole) >= 2**53).any():
+        raise ValueError(
+            f"{name} holds {whole[np.abs(whole) >= 2**53][0]:.0f} as a floating number, which does not tell it from its neighbours; "
+            "give whole numbers or words"
         )
     return _of_numbers(whole, whole, UNKNOWN)
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from . import _likewise
 from ._arrays import matrix
+from ._base import check_same_names, column_names
 from ._work import count, how, seed, word
 
 
@@ -62,6 +63,7 @@ class Index:
         verbose: bool = False,
     ) -> None:
         self.X = matrix(X)
+        self._names = column_names(X)
         self.metric = metric
         self._work = n_jobs, verbose
         word(kind, "kind"), word(metric, "metric")
@@ -83,7 +85,7 @@ class Index:
     def __reduce__(self) -> Any:
         # A copy is made again from the rows.
         self._check_rows()
-        return _again, (self.X, self.kind, self.metric, self._seed, self._work)
+        return _again, (self.X, self.kind, self.metric, self._seed, self._work, self._names)
 
     def _check_rows(self) -> None:
         if self._sum != _sum_of(self.X):
@@ -103,6 +105,7 @@ class Index:
             Rows of `X`; -1 where an approximate search found no more.
         similarities : ndarray of the same shape, float32
         """
+        check_same_names(self._names, column_names(Q))
         queries = matrix(Q, "Q")
         return self._index.search(queries, count(k, "k"), how(*self._work))
 
@@ -118,6 +121,8 @@ class Index:
             raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone")
         self._check_rows()
         path = os.fspath(path)
+        if os.path.exists(path) and not os.path.isdir(path):
+            raise ValueError(f"{path} is a file; name a folder")
         os.makedirs(path, exist_ok=True)
         self._index.save(path, self.X, how(*self._work))
         return path
@@ -129,16 +134,18 @@ class Index:
         if not os.path.isdir(path):
             raise FileNotFoundError(f"{path}: no such folder")
         index = cls.__new__(cls)
-        index.metric = "cosine"
+        index.metric, index._names = "cosine", None
         index._work = n_jobs, verbose
         index._index, index.X = _likewise.Index.load(path, how(n_jobs, verbose))
         index._sum, index._seed = _sum_of(index.X), 0
         return index
 
 
-def _again(X: np.ndarray, kind: str, metric: str, random_state: int, work: tuple) -> Index:
+def _again(X: np.ndarray, kind: str, metric: str, random_state: int, work: tuple, names: Optional[np.ndarray]) -> Index:
     """An index that was pickled or copied."""
-    return Index(X, kind, metric=metric, random_state=random_state, n_jobs=work[0], verbose=work[1])
+    index = Index(X, kind, metric=metric, random_state=random_state, n_jobs=work[0], verbose=work[1])
+    index._names = names
+    return index
 
 
 def _sum_of(rows: np.ndarray) -> int:

@@ -299,6 +299,7 @@ class MetricLearner(TransformerMixin, Estimator):
         Returns
         -------
         ndarray of shape (n_features, n_features), float64
+            Of a loaded run that makes features of words or dates it is of what these became.
 
         Raises
         ------
@@ -312,7 +313,6 @@ class MetricLearner(TransformerMixin, Estimator):
                 f"the model of {self.recipe_} compares by the {self.similarity_} and has no matrix of "
                 "Mahalanobis; recipes such as itml, gmml, nca and lmnn have one"
             )
-        self._reading.check("search")
         if self._reading.scale is None:
             return m
         deviations = self._reading.scale[1]

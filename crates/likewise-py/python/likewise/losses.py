@@ -73,7 +73,7 @@ def loss(
     # Numbers of a list say nothing of their precision.
     double = given.dtype == np.float64 and not isinstance(embeddings, (list, tuple))
     precision = np.float64 if double else np.float32
-    rows = matrix(given, "embeddings", precision)
+    rows = _finite(matrix(given, "embeddings", precision), "embeddings")
     classes = as_numpy(y, "y")
     if classes.dtype.kind not in "iu" or classes.shape != (len(rows),):
         raise ValueError(
@@ -83,7 +83,7 @@ def loss(
         word(name, "name"),
         to_json(parameters, "parameters"),
         rows,
-        None if proxies is None else matrix(proxies, "proxies", precision),
+        None if proxies is None else _finite(matrix(proxies, "proxies", precision), "proxies"),
         (
             np.require(classes, np.int64, ["C"]),
             weights(weight, len(rows), "weight"),
@@ -93,6 +93,14 @@ def loss(
     )
     answer = found["value"], found["embeddings"]
     return (*answer, found["proxies"]) if proxies is not None else answer
+
+
+def _finite(rows: np.ndarray, name: str) -> np.ndarray:
+    """Rows without NaN and infinity, of which no loss says anything."""
+    if not np.isfinite(rows).all():
+        row, column = np.argwhere(~np.isfinite(rows))[0]
+        raise ValueError(f"{name}: row {row}, column {column} is {rows[row, column]}; the step before may have been too long")
+    return rows
 
 
 def torch_loss(name: str, **parameters: Any) -> Callable[..., Any]:

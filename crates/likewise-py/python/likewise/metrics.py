@@ -25,6 +25,7 @@ import numpy as np
 
 from . import _likewise
 from ._arrays import as_numpy, is_missing, matrix
+from ._base import check_same_names, column_names
 from ._labels import encode
 from ._work import count, how, seed, word
 
@@ -51,6 +52,7 @@ def _asked(
     if gallery is not None:
         if not isinstance(gallery, tuple) or len(gallery) != 2:
             raise TypeError("gallery must be a tuple of rows and their labels: (X, y)")
+        check_same_names(column_names(X), column_names(gallery[0]))
         others = matrix(gallery[0], "gallery")
         if others.shape[1] != rows.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, the gallery {others.shape[1]}")

@@ -55,7 +55,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
         Confidence in `transduction_`, 0 to 1; 1 of labeled items.
     negatives_ : scipy.sparse.csr_matrix or None
         Edges that were found to join items of different classes, with their weights; None of methods that
-        look for none.
+        look for none, and where they were given.
     convergence_ : dict
         Iterations, residual, components and isolated items.
     n_iter_ : int

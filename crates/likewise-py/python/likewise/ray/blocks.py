@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from .._arrays import matrix
+from .._base import check_same_names, column_names
 from .._work import count
 from .crew import Crew
 from .shards import Shard, in_order, is_address, listed, look, read
@@ -93,7 +94,9 @@ def collection(
         shards = in_order(shards, name, names)
         names = next((shard.names for shard in shards if shard.names), ())
     else:
-        array = matrix(source, name)
+        array, own = matrix(source, name), column_names(source)
+        check_same_names(np.array(names, dtype=object) if names else None, own)
+        names = names if own is None else tuple(own)
         (rows, columns), shards = array.shape, [None]
     if block_rows is None:
         # Two blocks a worker at least, so that none waits long for the last.

@@ -183,8 +183,11 @@ def claim(folder: str, plan: dict) -> None:
     Raises
     ------
     ValueError
-        Where it is that of another plan.
+        Where it is that of another plan, or a file.
     """
+    files, path = system(folder)
+    if files.isfile(path):
+        raise ValueError(f"{folder} is a file; name a folder")
     url = join(folder, PLAN)
     there = read_json(url)
     if there is None:

@@ -56,7 +56,7 @@ def listed(source: Any, name: str, kinds: tuple[str, ...]) -> list[str]:
     if system.isdir(path):
         inside = (file for file in system.ls(path, detail=False) if file.endswith(kinds))
         found = [file for file in inside if not file.rsplit("/", 1)[-1].startswith(".")]
-    elif "*" in path:
+    elif any(sign in path for sign in "*?[") and not system.exists(path):
         found = system.glob(path)
     else:
         found = [path] if system.exists(path) else []
@@ -84,6 +84,8 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         there |= {name: name for name in first.column_names}
         names = [there.get(name, there.get(name.strip(), name)) for name in wanted]
         lacking = [name for name in names if name not in first.column_names]
+        if len(set(names)) < len(names):
+            raise ValueError(f"paths: {url} has one column for {wanted}, which were fitted")
         if lacking and not _vectors(first.schema):
             raise ValueError(f"paths: {url} has no column of numbers {lacking[0]!r}, which was fitted")
         if lacking or not names:
