@@ -197,14 +197,31 @@ impl Table {
         let dated = layout.columns.iter().filter(dated);
         self.take_dates(dated.map(|column| &column.name));
         let mut columns = layout.columns.iter();
-        if !layout.beside_vectors && columns.all(|column| self.has(&column.name)) {
+        if !layout.beside_vectors && columns.all(|column| self.single(&column.name).is_some()) {
             self.leaves.retain(|leaf| !leaf.list);
         }
     }
 
+    /// The column of single values of this name. Spaces around it matter only where two names differ by them alone.
+    fn single(&self, name: &str) -> Option<&Leaf> {
+        let mut leaves = self.leaves.iter().filter(|leaf| !leaf.list);
+        let exact = leaves.clone().find(|leaf| leaf.name == name);
+        exact.or_else(|| leaves.find(|leaf| leaf.name.trim() == name.trim()))
+    }
+
+    /// Whether the columns of numbers of the fitted table are there, and are read as they are.
+    fn has_all(&self, layout: &Layout) -> bool {
+        let mut columns = layout.columns.iter();
+        layout.is_plain() && columns.all(|column| self.single(&column.name).is_some())
+    }
+
+    fn leave_out_scalars(&mut self) {
+        (self.leaves).retain(|leaf| leaf.list || leaf.role != Role::Feature);
+    }
+
     /// Brings columns of numbers beside vectors into the order of the fitted table, and leaves out those that it had not.
     ///
-    /// Fails where one is missing, and where they were more than numbers as they are.
+    /// Fails where one is missing or no feature, and where they were more than numbers as they are.
     fn order(&mut self, layout: &Layout) -> Result<()> {
         if !layout.is_plain() {
             return Err(Error::value(
@@ -212,26 +229,31 @@ impl Table {
                  read for; give it as .jsonl",
             ));
         }
-        let is = |leaf: &Leaf, own: &str| !leaf.list && leaf.name.trim() == own.trim();
-        let own = |leaf: &Leaf| {
-            layout
-                .columns
-                .iter()
-                .position(|column| is(leaf, &column.name))
-        };
-        let lacks =
-            |column: &&layout::Column| !self.leaves.iter().any(|leaf| is(leaf, &column.name));
-        if let Some(column) = layout.columns.iter().find(lacks) {
-            return Err(Error::value(format!(
-                "no column \"{}\", which the fitted table had; the columns are: {}",
-                column.name,
-                some(&self.names())
-            )));
+        let mut taken = Vec::with_capacity(layout.columns.len());
+        for column in &layout.columns {
+            let leaf = self.single(&column.name).ok_or_else(|| {
+                Error::value(format!(
+                    "no column \"{}\", which the fitted table had; the columns are: {}",
+                    column.name,
+                    some(&self.names())
+                ))
+            })?;
+            if leaf.role != Role::Feature
+                || leaf.is_text()
+                || leaf.is_date()
+                || taken.contains(&leaf.index)
+            {
+                return Err(Error::value(format!(
+                    "\"{}\" is a column of numbers of the fitted table, and none here",
+                    column.name
+                )));
+            }
+            taken.push(leaf.index);
         }
-        self.leaves
-            .retain(|leaf| leaf.list || leaf.role != Role::Feature || own(leaf).is_some());
-        self.leaves
-            .sort_by_key(|leaf| own(leaf).map_or((0, leaf.index), |place| (1, place)));
+        let place = |leaf: &Leaf| taken.iter().position(|&index| index == leaf.index);
+        (self.leaves)
+            .retain(|leaf| leaf.list || leaf.role != Role::Feature || place(leaf).is_some());
+        (self.leaves).sort_by_key(|leaf| place(leaf).map_or((0, leaf.index), |place| (1, place)));
         Ok(())
     }
 

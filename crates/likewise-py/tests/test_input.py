@@ -405,6 +405,10 @@ def test_tables_of_pyarrow_have_names_too(tmp_path, likewise_command):
         assert made.feature_names_in_.tolist() == list("abcd")
         with pytest.raises(ValueError, match="must be in the same order"):
             getattr(made, ask)(turned)
+    vectors = arrow.table({"vector": list(x)})
+    made = likewise.MetricLearner("rca", measure=False).fit(vectors, y)
+    assert not hasattr(made, "feature_names_in_") and made.n_features_in_ == 4
+    assert np.array_equal(made.transform(vectors.rename_columns(["embedding"])), made.transform(x))
     likewise.Study(table, y, recipe="rca").save(tmp_path / "run")
     np.savetxt(tmp_path / "new.csv", x[:, ::-1], delimiter=",", fmt="%.9g", header="d,c,b,a", comments="")
     likewise_command("embed", "run", "new.csv", "-o", "e.npy", cwd=tmp_path)
@@ -431,15 +435,20 @@ def test_tuples_of_frames_go_by_their_names():
     x, y = blobs(n=80, columns=4)
     rng = np.random.default_rng(0)
     rows = [[rng.choice(np.setdiff1d(np.flatnonzero(y == y[a]), [a])), rng.choice(np.flatnonzero(y != y[a]))] for a in range(80)]
-    of = {"anchor": np.arange(80), "positive": np.array(rows)[:, 0], "negative": np.array(rows)[:, 1], "weight": np.ones(80)}
+    of = {"anchor": np.arange(80), "positive": np.array(rows)[:, 0], "negative": np.array(rows)[:, 1], "weight": rng.random(80) + 0.1}
     frame = pandas.DataFrame(of)
     turned = frame[["weight", "negative", "anchor", "positive"]]
     learner = likewise.MetricLearner("oasis", measure=False)
     wanted = learner.fit(x, triplets=frame.to_numpy()).pair_score(x.reshape(40, 2, 4))
     for given in (frame, turned, turned.convert_dtypes()):
         assert np.array_equal(learner.fit(x, triplets=given).pair_score(x.reshape(40, 2, 4)), wanted)
+    # By their places where these are not others than the names say, whatever the weight is called.
+    for renamed in (frame.rename(columns={"weight": "w"}), frame.rename(columns={"negative": "other"})):
+        assert np.array_equal(learner.fit(x, triplets=renamed).pair_score(x.reshape(40, 2, 4)), wanted)
     with pytest.raises(ValueError, match="none is called 'negative'"):
-        learner.fit(x, triplets=frame.rename(columns={"negative": "other"}))
+        learner.fit(x, triplets=turned.rename(columns={"negative": "other"}))
+    with pytest.raises(ValueError, match="'w' is none of anchor, positive, negative and weight"):
+        learner.fit(x, triplets=turned.rename(columns={"weight": "w"}))
     pairs = pandas.DataFrame({"y": [1, -1] * 40, "b": np.where(np.arange(80) % 2, of["negative"], of["positive"]), "a": np.arange(80)})
     itml = likewise.MetricLearner("itml", measure=False)
     by_place = itml.fit(x, pairs=pairs[["a", "b", "y"]].to_numpy()).get_mahalanobis_matrix()

@@ -232,6 +232,25 @@ def test_numbers_beside_vectors_go_by_their_names_in_parquet_too(tmp_path, likew
     parquet.write_table(arrow.table(columns).drop_columns(["price"]), tmp_path / "less.parquet")
     with pytest.raises(AssertionError, match='no column "price", which the fitted table had'):
         likewise_command("embed", "run", "less.parquet", "-o", "e.npy", cwd=tmp_path)
+    # Where the vectors alone ask, numbers may lack; a run of the numbers alone reads them beside vectors.
+    parquet.write_table(arrow.table({**columns, "sound": list(sound)}), tmp_path / "two.parquet")
+    likewise_command("fit", "two.parquet", *beside, "--recipe", "cluster-cca", "-o", "across", cwd=tmp_path)
+    likewise_command("search", "across", "--query", "less.parquet", "--from", "image", "-k", 1, cwd=tmp_path)
+    likewise_command("search", "across", "--query", "turned.parquet", "--from", "features", "-k", 1, cwd=tmp_path)
+    (tmp_path / "shop.jsonl").write_text(shop(np.random.default_rng(0), True)[3])
+    likewise_command("fit", "shop.jsonl", "--view", "features", "--recipe", "rca", "-o", "numbers", cwd=tmp_path)
+    likewise_command("embed", "numbers", "turned.parquet", "-o", "e.npy", cwd=tmp_path)
+    theirs = np.load(tmp_path / "numbers/embeddings.npy")
+    np.testing.assert_allclose(np.load(tmp_path / "e.npy")[1:], theirs[1:], atol=2e-5)
+    # Names of a frame in a study of views are those of a file, too.
+    likewise.Study({"image": image, "features": frame}, kinds.to_pylist(), recipe="rca").save(tmp_path / "study")
+    likewise_command("embed", "study", "turned.parquet", "-o", "e.npy", cwd=tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "e.npy"), np.load(tmp_path / "study/embeddings.npy"), atol=2e-5)
+    # What sees views apart reads them as they are.
+    likewise_command("fit", "shop.parquet", *beside, "--recipe", "explicit-omks", "-o", "apart", cwd=tmp_path)
+    likewise_command("features", "shop.parquet", *beside[:4], "-o", "both.npy", cwd=tmp_path)
+    with pytest.raises(AssertionError, match="which is image, features, each of rows of its own"):
+        likewise_command("embed", "apart", "both.npy", "-o", "e.npy", cwd=tmp_path)
 
 
 def test_what_a_run_across_views_makes_of_words_is_asked_by_the_command(tmp_path, likewise_command):

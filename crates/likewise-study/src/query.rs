@@ -352,7 +352,7 @@ fn features(source: &Source, run: &Config, at: &Environment) -> Result<(Collecti
     let collection = source.load(at)?;
     let view = source.read_as().view.as_deref();
     let (collection, name) = source::with_view(collection, view, at.monitor)?;
-    if is_several(run) && name != run.view && !source.is_images() && !run.recipe.sees_views() {
+    if is_several(run) && name != run.view && !source.is_images() {
         let rows = collection.view(Some(&name))?.matrix.view();
         check_joined(rows, run, &name, source.path())?;
     }
@@ -455,11 +455,18 @@ fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<S
         let same = several && set(asked) == set(fitted);
         return Ok(source.with_view(Some(if same { fitted } else { asked }.to_owned())));
     }
-    let all = source.with_view(Some(fitted.to_owned()));
-    if several && all.shape(at).is_ok() {
-        return Ok(all);
-    }
     let shape = source.shape(at)?;
+    if several {
+        let all = source.with_view(Some(fitted.to_owned()));
+        let lacking = all.shape(at).err();
+        // Those of all views side by side may be one array.
+        let is_one = matches!(shape.views.as_slice(), [(_, columns)] if *columns == run.dimensions);
+        match lacking {
+            None => return Ok(all),
+            Some(error) if !is_one => return Err(error),
+            Some(_) => {}
+        }
+    }
     let view = (shape.views.len() > 1).then(|| fitted.to_owned());
     Ok(source.with_view(view))
 }
@@ -472,17 +479,24 @@ fn is_several(run: &Config) -> bool {
 /// Fails where one view is given for several and its rows are not these side by side, each of length 1.
 fn check_joined(rows: ArrayView2<f32>, run: &Config, given: &str, place: &Path) -> Result<()> {
     let views = run.view.split('+').count() as f32;
+    // What sees views apart reads them as they are, which no length tells.
+    let apart = run.recipe.sees_views();
     // An item may lack views.
     let is_joined = |row: ArrayView1<f32>| {
         let present = row.dot(&row) * views;
         (present - present.round()).abs() < SAME * views && present < views + 0.5
     };
-    if rows.rows().into_iter().all(is_joined) {
+    if !apart && rows.rows().into_iter().all(is_joined) {
         return Ok(());
     }
+    let written = if apart {
+        ""
+    } else {
+        ", or what `likewise features` wrote of them in this order"
+    };
     Err(usage(format!(
         "{}: its view {given} is not what the run was fitted on, which is {}, each of rows of its own; give them by these names, \
-         such as the arrays of an .npz, or what `likewise features` wrote of them",
+         such as the arrays of an .npz{written}",
         place.display(),
         run.view.replace('+', ", "),
     )))

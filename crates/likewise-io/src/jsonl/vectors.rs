@@ -200,7 +200,7 @@ impl Vectors {
             _ => table::read_beside(objects, &self.asked, &self.beside(), monitor)?,
         };
         if let Some(layout) = &mut parts.layout {
-            layout.beside_vectors = !self.names.is_empty();
+            layout.beside_vectors = !self.wanted.is_empty();
         }
         for view in &parts.views {
             budget.matrix(view.matrix.nrows(), view.matrix.ncols())?;

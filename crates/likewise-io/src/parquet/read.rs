@@ -35,8 +35,11 @@ fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, Stri
         return Ok((table, left));
     }
     if let Some(layout) = options.layout.as_ref().filter(|of| of.beside_vectors) {
-        if options.wants("features") {
+        let named = options.view.is_some() && options.wants("features");
+        if named || options.view.is_none() && table.has_all(layout) {
             table.order(layout)?;
+        } else {
+            table.leave_out_scalars();
         }
         return Ok((table, left));
     }
@@ -208,7 +211,7 @@ fn read_numbers(table: &Table, options: &ReadOptions, monitor: &Monitor) -> Resu
         let mut layout = Layout::of_numbers(parts.columns.iter().map(String::as_str));
         layout.id.clone_from(&options.table.id_column);
         layout.label.clone_from(&options.table.label_column);
-        layout.beside_vectors = !table.vectors().is_empty();
+        layout.beside_vectors = table.vectors().iter().any(|leaf| options.wants(&leaf.name));
         parts.layout = Some(layout);
     }
     for leaf in table.vectors() {

@@ -71,8 +71,12 @@ except ImportError:
 
 def column_names(X: Any) -> Optional[np.ndarray]:
     """Names of the columns of a data frame, where all are strings."""
-    # Those of pyarrow have other columns.
-    columns = getattr(X, "column_names", getattr(X, "columns", None))
+    if type(X).__module__.split(".")[0] == "pyarrow":
+        # A column of vectors is many columns.
+        schema = getattr(X, "schema", None)
+        columns = None if schema is None or any("list" in str(of) for of in schema.types) else schema.names
+    else:
+        columns = getattr(X, "columns", None)
     if columns is None or callable(columns) or not (hasattr(X, "shape") or hasattr(X, "num_rows")):
         return None
     names = list(columns)

@@ -89,13 +89,15 @@ def to_ask(
 def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     """The columns of a frame that has these names, in their order, a weight last; of anything else all as they stand."""
     names = column_names(given)
-    there = set() if names is None else set(names)
-    if not there & set(wanted):
+    there = [] if names is None else list(names)
+    if all(column not in wanted or wanted.index(column) == place for place, column in enumerate(there)):
         return as_numpy(given, name)
     lacking = [column for column in wanted if column not in there]
-    if lacking:
-        raise ValueError(f"{name} has columns {', '.join(names)}, but none is called {lacking[0]!r}")
-    columns = [*wanted, *there & {"weight"}]
+    more = [column for column in there if column not in (*wanted, "weight")]
+    if lacking or more:
+        what = f"none is called {lacking[0]!r}" if lacking else f"{more[0]!r} is none of {', '.join(wanted)} and weight"
+        raise ValueError(f"{name} has the columns {', '.join(there)}: {what}; name them so, or give them in this order")
+    columns = [*wanted, *(column for column in there if column == "weight")]
     return as_numpy(given.select(columns) if hasattr(given, "select") else given[columns], name)
 
 

@@ -141,7 +141,7 @@ class Index:
         return index
 
 
-def _again(X: np.ndarray, kind: str, metric: str, random_state: int, work: tuple, names: Optional[np.ndarray]) -> Index:
+def _again(X: np.ndarray, kind: str, metric: str, random_state: int, work: tuple, names: Optional[np.ndarray] = None) -> Index:
     """An index that was pickled or copied."""
     index = Index(X, kind, metric=metric, random_state=random_state, n_jobs=work[0], verbose=work[1])
     index._names = names

@@ -104,9 +104,10 @@ class MetricLearner(TransformerMixin, Estimator):
             Numbers or words; -1, ``""``, None and NaN where nothing is known, -2 or ``"outside"`` for what is known
             to be of none of the classes.
         pairs : array-like of shape (m, 3) or (m, 4), or None
-            Rows ``a, b, y[, weight]``: two row numbers of `X`, 1 for alike or -1 for unlike.
+            Rows ``a, b, y[, weight]``: two row numbers of `X`, 1 for alike or -1 for unlike. Columns of a frame that have these
+            names may stand in any order.
         triplets : array-like of shape (m, 3) or (m, 4), or None
-            Rows ``anchor, positive, negative[, weight]`` of row numbers of `X`.
+            Rows ``anchor, positive, negative[, weight]`` of row numbers of `X`; of a frame as those of `pairs`.
         """
         if y is None and pairs is None and triplets is None:
             raise ValueError(

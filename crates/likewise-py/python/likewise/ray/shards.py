@@ -111,12 +111,13 @@ def in_order(shards: list[Shard], name: str, names: tuple[str, ...] = ()) -> lis
     def ordered(shard: Shard) -> Shard:
         if not (names and shard.names):
             return shard
-        lacking, more = sorted(set(names) - set(shard.names)), sorted(set(shard.names) - set(names))
+        there, wanted = dict(zip(stripped(shard.names), shard.names)), stripped(names)
+        lacking, more = sorted(set(wanted) - set(there)), sorted(set(there) - set(wanted))
         if lacking:
             raise ValueError(f"{name}: {shard.url} has no column of numbers {lacking[0]!r}")
         if more:
             raise ValueError(f"{name}: {shard.url} has a column {more[0]!r}, which is none of the features of the others")
-        return shard._replace(names=names)
+        return shard._replace(names=tuple(there[name] for name in wanted))
 
     return [ordered(shard) for shard in shards]
 
