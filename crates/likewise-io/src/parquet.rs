@@ -269,7 +269,9 @@ impl Table {
                 if name.trim().is_empty() && is_feature(&unnamed(place)) {
                     *name = unnamed(place);
                 }
-                if matches!(role, Role::Id | Role::Index) && is_feature(name) {
+                let asked = [&options.table.id_column, &options.table.label_column];
+                let is_asked = asked.into_iter().flatten().any(|asked| asked == name);
+                if !matches!(role, Role::Dropped | Role::Split) && !is_asked && is_feature(name) {
                     *role = Role::Feature;
                 }
             }

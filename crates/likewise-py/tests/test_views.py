@@ -242,13 +242,24 @@ def test_numbers_beside_vectors_go_by_their_names_in_parquet_too(tmp_path, likew
     likewise_command("embed", "numbers", "turned.parquet", "-o", "e.npy", cwd=tmp_path)
     theirs = np.load(tmp_path / "numbers/embeddings.npy")
     np.testing.assert_allclose(np.load(tmp_path / "e.npy")[1:], theirs[1:], atol=2e-5)
+    np.savetxt(tmp_path / "image.csv", image, delimiter=",", fmt="%.9g", header=",".join(f"c{c}" for c in range(10)), comments="")
+    likewise_command("search", "across", "--query", "image.csv", "--from", "image", "-k", 1, cwd=tmp_path)
+    likewise_command("features", "shop.parquet", *beside[:4], "-o", "both.npy", cwd=tmp_path)
+    likewise_command("embed", "run", "both.npy", "-o", "e.npy", cwd=tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "e.npy"), rows, atol=2e-5)
+    # A feature may be called what elsewhere means labels.
+    named = {"price": numbers[:, 0], "class": numbers[:, 1], "image": list(image), "species": kinds}
+    parquet.write_table(arrow.table(named), tmp_path / "class.parquet")
+    words = *beside[:4], "--columns", "price,class,image", "--label-column", "species", "--recipe", "rca"
+    likewise_command("fit", "class.parquet", *words, "-o", "named", cwd=tmp_path)
+    likewise_command("embed", "named", "class.parquet", "-o", "e.npy", cwd=tmp_path)
+    np.testing.assert_allclose(np.load(tmp_path / "e.npy"), np.load(tmp_path / "named/embeddings.npy"), atol=2e-5)
     # Names of a frame in a study of views are those of a file, too.
     likewise.Study({"image": image, "features": frame}, kinds.to_pylist(), recipe="rca").save(tmp_path / "study")
     likewise_command("embed", "study", "turned.parquet", "-o", "e.npy", cwd=tmp_path)
     np.testing.assert_allclose(np.load(tmp_path / "e.npy"), np.load(tmp_path / "study/embeddings.npy"), atol=2e-5)
     # What sees views apart reads them as they are.
     likewise_command("fit", "shop.parquet", *beside, "--recipe", "explicit-omks", "-o", "apart", cwd=tmp_path)
-    likewise_command("features", "shop.parquet", *beside[:4], "-o", "both.npy", cwd=tmp_path)
     with pytest.raises(AssertionError, match="which is image, features, each of rows of its own"):
         likewise_command("embed", "apart", "both.npy", "-o", "e.npy", cwd=tmp_path)
 

@@ -535,9 +535,12 @@ impl Encoding<'_> {
 
     /// The rows of data ask. Fails where these have no such view, or other columns.
     fn rows(&self, source: &Source, at: &Environment) -> Result<Asking> {
-        let source = self.run.folder().as_fitted(source)?;
-        let collection = source.load(at)?;
         let name = &self.run.views()[self.from];
+        let fitted = self.run.folder().as_fitted(source)?;
+        // A file of another view alone need not have the columns of the table.
+        let alone = name != "features" && fitted.shape(at).is_err() && source.shape(at).is_ok();
+        let source = if alone { source } else { &fitted };
+        let collection = source.load(at)?;
         let place = source.path().display();
         let view = collection.view(Some(name));
         // A file of that view alone may call it otherwise.

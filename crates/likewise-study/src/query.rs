@@ -455,18 +455,22 @@ fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<S
         let same = several && set(asked) == set(fitted);
         return Ok(source.with_view(Some(if same { fitted } else { asked }.to_owned())));
     }
-    let shape = source.shape(at)?;
     if several {
         let all = source.with_view(Some(fitted.to_owned()));
-        let lacking = all.shape(at).err();
-        // Those of all views side by side may be one array.
-        let is_one = matches!(shape.views.as_slice(), [(_, columns)] if *columns == run.dimensions);
-        match lacking {
-            None => return Ok(all),
-            Some(error) if !is_one => return Err(error),
-            Some(_) => {}
-        }
+        let Err(lacking) = all.shape(at) else {
+            return Ok(all);
+        };
+        // Those of all views side by side may be one array, whose columns have other names.
+        let mut read = source.read_as().clone();
+        read.layout = None;
+        let bare = source.with_reading(read);
+        let shape = bare.shape(at).map_err(|_| lacking.clone());
+        return match shape?.views.as_slice() {
+            [(_, columns)] if *columns == run.dimensions => Ok(bare),
+            _ => Err(lacking),
+        };
     }
+    let shape = source.shape(at)?;
     let view = (shape.views.len() > 1).then(|| fitted.to_owned());
     Ok(source.with_view(view))
 }

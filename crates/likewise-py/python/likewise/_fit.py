@@ -90,7 +90,9 @@ def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     """The columns of a frame that has these names, in their order, a weight last; of anything else all as they stand."""
     names = column_names(given)
     there = [] if names is None else list(names)
-    if all(column not in wanted or wanted.index(column) == place for place, column in enumerate(there)):
+    # One of these names alone says nothing of an order.
+    in_place = all(column not in wanted or wanted.index(column) == place for place, column in enumerate(there))
+    if in_place or sum(column in wanted for column in there) < 2:
         return as_numpy(given, name)
     lacking = [column for column in wanted if column not in there]
     more = [column for column in there if column not in (*wanted, "weight")]
