@@ -28,7 +28,7 @@ use crate::input::{Input, Stream};
 use crate::layout::{self, Layout, Taken};
 use crate::number::{Progress, interleave, push, reserve};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::{Role, place_of, some, unnamed};
+use crate::role::{Role, place_of, same, some, unnamed};
 use crate::{Error, ErrorKind, Result};
 use column::{Leaf, Slot, column, numbers, words};
 use page::{check_headers, guarded};
@@ -202,11 +202,10 @@ impl Table {
         }
     }
 
-    /// The column of single values of this name. Spaces around it matter only where two names differ by them alone.
+    /// The column of single values that has this name of another file.
     fn single(&self, name: &str) -> Option<&Leaf> {
         let mut leaves = self.leaves.iter().filter(|leaf| !leaf.list);
-        let exact = leaves.clone().find(|leaf| leaf.name == name);
-        exact.or_else(|| leaves.find(|leaf| leaf.name.trim() == name.trim()))
+        same(name, &self.names()).and_then(|place| leaves.nth(place))
     }
 
     /// Whether the columns of numbers of the fitted table are there, and are read as they are.
@@ -264,14 +263,15 @@ impl Table {
         let (mut names, mut roles): (Vec<String>, Vec<Role>) =
             leaves.map(|leaf| (leaf.name.clone(), leaf.role)).unzip();
         if let Some(layout) = &options.layout {
-            let is_feature = |name: &str| layout.columns.iter().any(|own| own.name == *name);
+            let is_feature = |name: &str| {
+                let mut columns = layout.columns.iter();
+                columns.any(|own| own.name.trim() == name.trim())
+            };
             for (place, (name, role)) in names.iter_mut().zip(&mut roles).enumerate() {
                 if name.trim().is_empty() && is_feature(&unnamed(place)) {
                     *name = unnamed(place);
                 }
-                let asked = [&options.table.id_column, &options.table.label_column];
-                let is_asked = asked.into_iter().flatten().any(|asked| asked == name);
-                if !matches!(role, Role::Dropped | Role::Split) && !is_asked && is_feature(name) {
+                if !matches!(role, Role::Dropped | Role::Split) && is_feature(name) {
                     *role = Role::Feature;
                 }
             }

@@ -153,6 +153,13 @@ pub(crate) fn place_of(name: &str, names: &[&str]) -> Result<usize> {
     }
 }
 
+/// Where a name stands that another file had. Some forms keep the spaces around it, others do not, so that they matter only
+/// where two names differ by them alone.
+pub(crate) fn same(name: &str, names: &[&str]) -> Option<usize> {
+    let exact = names.iter().position(|own| *own == name);
+    exact.or_else(|| names.iter().position(|own| own.trim() == name.trim()))
+}
+
 /// What a column without a name is called where it is a feature.
 pub(crate) fn unnamed(place: usize) -> String {
     format!("column {}", place + 1)

@@ -21,7 +21,9 @@ mod written;
 
 pub(crate) use foot::Foot;
 pub(crate) use labels::labels_of;
-pub(crate) use read::{Beside, asked_by, read, read_beside, shape, shape_beside, words};
+pub(crate) use read::{
+    Beside, asked_by, check_apart, read, read_beside, shape, shape_beside, words,
+};
 pub(crate) use survey::is_blank;
 pub(crate) use tell::{tell_numbers, why};
 pub(crate) use thousands::{Thousands, remark_on_thousands};

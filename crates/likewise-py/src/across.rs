@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 use crate::failure::{exception, json, named};
 use crate::labels;
 use crate::study::{Asked, K};
-use crate::views::{ids, view};
+use crate::views::{ids, table_of, view};
 use crate::work::{How, run, run_in};
 
 /// A view: rows of numbers, or the text of each item, `None` of one that lacks it.
@@ -367,7 +367,7 @@ impl Across {
                 digest: digest.clone(),
                 named_by: None,
                 read_as: data.into(),
-                table: None,
+                table: table_of(&columns, true),
                 columns: columns.clone(),
                 encoder: vec![],
                 words: vec![],

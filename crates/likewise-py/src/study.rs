@@ -9,7 +9,6 @@ use likewise::{
     Beliefs, Collection, Error, ErrorKind, Label, Labels, Monitor, Pairs, Part, Result, Triplets,
     View,
 };
-use likewise_io::Layout;
 use likewise_study::fit::{AUTO, Asked as Choices, Changes, Job, Which, limit_neighbors};
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
@@ -24,7 +23,7 @@ use serde_json::json;
 use crate::failure::{exception, json as no_json};
 use crate::labels::{self, codes};
 use crate::model::Model;
-use crate::views::{ids, named, side_by_side};
+use crate::views::{ids, named, side_by_side, table_of};
 use crate::work::{How, run, run_in};
 
 /// Where the neighbours of an item stand in a recipe.
@@ -247,10 +246,6 @@ enum Outcome {
     Learned(Box<Learned>),
 }
 
-fn of_numbers(names: &[String]) -> Layout {
-    Layout::of_numbers(names.iter().map(String::as_str))
-}
-
 /// What was learned, and measured where that was asked for.
 #[pyclass(frozen, module = "likewise._likewise")]
 pub(crate) struct Fitted {
@@ -389,10 +384,7 @@ impl Fitted {
             let (recipe, protocol) = (self.recipe.clone(), self.protocol.clone());
             let mut job = Job {
                 tried: self.tried.clone(),
-                // Columns of a frame go by their names from then on, as those of a file.
-                table: x
-                    .and_then(|_| columns.values().next())
-                    .map(|names| of_numbers(names)),
+                table: table_of(&columns, x.is_none()),
                 columns: columns.clone(),
                 command: vec!["likewise.Study".into()],
                 ..Job::new(recipe, protocol, data.into(), digest, data.into())

@@ -1,7 +1,10 @@
 //! Several views of the same items.
 
+use std::collections::BTreeMap;
+
 use likewise::matrix::check_finite;
 use likewise::{Collection, Error, ErrorKind, Result, View};
+use likewise_io::Layout;
 use likewise_study::Recipe;
 use ndarray::ArrayView2;
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
@@ -43,6 +46,21 @@ pub(crate) fn view(name: &str, x: ArrayView2<f32>) -> Result<View> {
         matrix: x.to_owned(),
         present: None,
     })
+}
+
+/// The table that columns with names, by view, are from then on, as those of a file are: the one view, or of `several` the one
+/// that tables have.
+pub(crate) fn table_of(columns: &BTreeMap<String, Vec<String>>, several: bool) -> Option<Layout> {
+    let names = if several {
+        columns.get("features")
+    } else {
+        columns.values().next()
+    };
+    let layout = |names: &Vec<String>| Layout {
+        beside_vectors: several,
+        ..Layout::of_numbers(names.iter().map(String::as_str))
+    };
+    names.map(layout)
 }
 
 /// What a model of several views reads of other items.

@@ -440,15 +440,16 @@ def test_tuples_of_frames_go_by_their_names():
     turned = frame[["weight", "negative", "anchor", "positive"]]
     learner = likewise.MetricLearner("oasis", measure=False)
     wanted = learner.fit(x, triplets=frame.to_numpy()).pair_score(x.reshape(40, 2, 4))
-    for given in (frame, turned, turned.convert_dtypes()):
+    for given in (frame, turned, turned.convert_dtypes(), turned.rename(columns=lambda name: f" {name.title()} ")):
         assert np.array_equal(learner.fit(x, triplets=given).pair_score(x.reshape(40, 2, 4)), wanted)
-    # By their places where these are not others than the names say, whatever the weight is called.
-    for renamed in (frame.rename(columns={"weight": "w"}), frame.rename(columns={"negative": "other"})):
-        assert np.array_equal(learner.fit(x, triplets=renamed).pair_score(x.reshape(40, 2, 4)), wanted)
     with pytest.raises(ValueError, match="none is called 'negative'"):
         learner.fit(x, triplets=turned.rename(columns={"negative": "other"}))
-    with pytest.raises(ValueError, match="'w' is none of anchor, positive, negative and weight"):
-        learner.fit(x, triplets=turned.rename(columns={"weight": "w"}))
+    for strange in (turned.rename(columns={"weight": "w"}), frame.assign(score=1.0)):
+        with pytest.raises(ValueError, match="is none of anchor, positive, negative and weight"):
+            learner.fit(x, triplets=strange)
+    # By their places where names say nothing.
+    bare = frame.set_axis(["p", "q", "r", "s"], axis=1)
+    assert np.array_equal(learner.fit(x, triplets=bare).pair_score(x.reshape(40, 2, 4)), wanted)
     pairs = pandas.DataFrame({"y": [1, -1] * 40, "b": np.where(np.arange(80) % 2, of["negative"], of["positive"]), "a": np.arange(80)})
     itml = likewise.MetricLearner("itml", measure=False)
     by_place = itml.fit(x, pairs=pairs[["a", "b", "y"]].to_numpy()).get_mahalanobis_matrix()

@@ -224,6 +224,8 @@ def test_numbers_beside_vectors_go_by_their_names_in_parquet_too(tmp_path, likew
     made = parquet.read_table(tmp_path / "e.parquet").to_pydict()
     np.testing.assert_allclose(np.stack(made["vector"]), rows, atol=2e-5)
     assert made["id"] == columns["sku"] and made["label"] == kinds.to_pylist()
+    with pytest.raises(AssertionError, match='"weight" is a feature of the fitted table'):
+        likewise_command("embed", "run", "turned.parquet", "--id-column", "WEIGHT", "-o", "e.npy", cwd=tmp_path)
     frame = pandas.DataFrame(numbers, columns=["price", "weight"])
     loaded = likewise.MetricLearner.load(tmp_path / "run")
     np.testing.assert_allclose(loaded.transform({"image": image, "features": frame}), rows, atol=2e-5)

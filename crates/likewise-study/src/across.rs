@@ -538,7 +538,8 @@ impl Encoding<'_> {
         let name = &self.run.views()[self.from];
         let fitted = self.run.folder().as_fitted(source)?;
         // A file of another view alone need not have the columns of the table.
-        let alone = name != "features" && fitted.shape(at).is_err() && source.shape(at).is_ok();
+        let may_lack = name != "features" && fitted.read_as().layout.is_some();
+        let alone = may_lack && fitted.shape(at).is_err() && source.shape(at).is_ok();
         let source = if alone { source } else { &fitted };
         let collection = source.load(at)?;
         let place = source.path().display();

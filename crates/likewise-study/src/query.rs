@@ -460,13 +460,9 @@ fn with_fitted_view(source: &Source, run: &Config, at: &Environment) -> Result<S
         let Err(lacking) = all.shape(at) else {
             return Ok(all);
         };
-        // Those of all views side by side may be one array, whose columns have other names.
-        let mut read = source.read_as().clone();
-        read.layout = None;
-        let bare = source.with_reading(read);
-        let shape = bare.shape(at).map_err(|_| lacking.clone());
-        return match shape?.views.as_slice() {
-            [(_, columns)] if *columns == run.dimensions => Ok(bare),
+        // Those of all views side by side may be one array.
+        return match source.shape(at)?.views.as_slice() {
+            [(_, columns)] if *columns == run.dimensions => Ok(source.clone()),
             _ => Err(lacking),
         };
     }

@@ -13,7 +13,7 @@ use crate::number::Progress;
 use crate::options::{ReadOptions, TableOptions};
 use crate::role::{Role, tell};
 use crate::suspects::{is_called_so, suspects};
-use crate::table::{self, asked_by, tell_numbers};
+use crate::table::{self, asked_by, check_apart, tell_numbers};
 use crate::words::{LabelTable, Named, roles_of_labels};
 use crate::{Error, ErrorKind, Result};
 
@@ -22,6 +22,7 @@ fn open(input: Input, options: &ReadOptions) -> Result<(Table, Vec<(String, Stri
     let mut table = Table::open(input, &Budget::new(options.max_memory))?;
     match &options.layout {
         Some(layout) => {
+            check_apart(layout, &table.names(), &options.table)?;
             let asked = asked_by(layout, &table.names(), &options.table);
             table.assign(&asked)?;
             table.follow(layout);

@@ -13,7 +13,7 @@ use crate::budget::Budget;
 use crate::doubts::Doubts;
 use crate::layout::{Decimal, Layout};
 use crate::options::{ReadOptions, TableOptions};
-use crate::role::{Role, place_of, unnamed};
+use crate::role::{Role, place_of, same, unnamed};
 use crate::suspects::Suspect;
 use crate::words::Words;
 use crate::{Error, Result};
@@ -136,20 +136,35 @@ fn plan(
 /// What is asked of a table that is read as another one was: its ids and labels stand where they
 /// stood there.
 pub(crate) fn asked_by(layout: &Layout, names: &[&str], asked: &TableOptions) -> TableOptions {
-    // What a query need not have is looked for, not asked for. Some forms keep the spaces around a name.
+    // What a query need not have is looked for, not asked for.
     let there = |asked: &Option<String>, own: &Option<String>| {
-        let own = own.as_ref().and_then(|own| {
-            let mut same = names.iter().filter(|name| name.trim() == own.trim());
-            let exact = names.iter().find(|name| *name == own);
-            exact.or_else(|| same.next()).map(ToString::to_string)
-        });
-        asked.clone().or(own)
+        let own = own.as_ref().and_then(|own| same(own, names));
+        asked.clone().or(own.map(|place| names[place].to_owned()))
     };
     TableOptions {
         id_column: there(&asked.id_column, &layout.id),
         label_column: there(&asked.label_column, &layout.label),
         ..TableOptions::default()
     }
+}
+
+/// Fails where a feature of the fitted table is asked for as the ids or labels of another one.
+pub(crate) fn check_apart(layout: &Layout, names: &[&str], asked: &TableOptions) -> Result<()> {
+    let asked = [&asked.id_column, &asked.label_column];
+    for place in asked
+        .into_iter()
+        .flatten()
+        .filter_map(|name| place_of(name, names).ok())
+    {
+        let is_here = |name: &str| same(name, names) == Some(place);
+        if let Some(column) = layout.columns.iter().find(|column| is_here(&column.name)) {
+            return Err(Error::parameter(format!(
+                "\"{}\" is a feature of the fitted table; it cannot be the ids or labels as well",
+                column.name
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// Roles of the columns of a table that is read as another one was, and the places of those that
@@ -160,28 +175,17 @@ fn roles_by(
     options: &ReadOptions,
 ) -> Result<(Vec<Role>, Vec<usize>)> {
     let all = borrowed(names);
+    check_apart(layout, &all, &options.table)?;
     let mut roles = Role::of_columns(&all, &asked_by(layout, &all, &options.table))?;
     let mut places = Vec::new();
     for column in &layout.columns {
-        // Some forms keep the spaces around a name, others do not.
-        let is_same = |name: &&str| name.trim() == column.name.trim();
-        let exact = all.iter().position(|name| *name == column.name);
-        let place = exact.or_else(|| all.iter().position(is_same));
-        let place = place.ok_or_else(|| {
+        let place = same(&column.name, &all).ok_or_else(|| {
             Error::value(format!(
                 "no column \"{}\", which the fitted table had; the columns are: {}",
                 column.name,
                 crate::role::some(&all)
             ))
         })?;
-        let asked = [&options.table.id_column, &options.table.label_column];
-        let is_here = |name: &String| place_of(name, &all).is_ok_and(|own| own == place);
-        if asked.into_iter().flatten().any(is_here) {
-            return Err(Error::parameter(format!(
-                "\"{}\" is a feature of the fitted table; it cannot be the ids or labels as well",
-                column.name
-            )));
-        }
         roles[place] = Role::Feature;
         places.push(place);
     }

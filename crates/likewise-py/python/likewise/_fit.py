@@ -88,18 +88,20 @@ def to_ask(
 
 def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     """The columns of a frame that has these names, in their order, a weight last; of anything else all as they stand."""
-    names = column_names(given)
-    there = [] if names is None else list(names)
+    own = column_names(given)
+    # As files are read: capitals and spaces around a name tell nothing.
+    there = [] if own is None else [str(column).strip().lower() for column in own]
+    known = [column for column in there if column in (*wanted, "weight")]
     # One of these names alone says nothing of an order.
-    in_place = all(column not in wanted or wanted.index(column) == place for place, column in enumerate(there))
-    if in_place or sum(column in wanted for column in there) < 2:
+    if len(known) < 2:
         return as_numpy(given, name)
     lacking = [column for column in wanted if column not in there]
-    more = [column for column in there if column not in (*wanted, "weight")]
+    more = [column for column in there if known.count(column) != 1]
     if lacking or more:
-        what = f"none is called {lacking[0]!r}" if lacking else f"{more[0]!r} is none of {', '.join(wanted)} and weight"
-        raise ValueError(f"{name} has the columns {', '.join(there)}: {what}; name them so, or give them in this order")
-    columns = [*wanted, *(column for column in there if column == "weight")]
+        what = f"none is called {lacking[0]!r}" if lacking else f"{more[0]!r} is none of {', '.join(wanted)} and weight, or there twice"
+        raise ValueError(f"{name} has the columns {', '.join(own)}: {what}; name them so, leave others out, or give an array")
+    places = [there.index(column) for column in (*wanted, "weight") if column in there]
+    columns = [own[place] for place in places]
     return as_numpy(given.select(columns) if hasattr(given, "select") else given[columns], name)
 
 

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use likewise::error::Hint;
-use likewise_io::Layout;
 
 use super::RunFolder;
 use crate::source::{Encoded, Maker, Source};
@@ -18,16 +17,7 @@ impl RunFolder {
     /// are damaged.
     pub fn as_fitted(&self, data: &Source) -> Result<Source> {
         let (run, mut read) = (self.config()?, data.read_as().clone());
-        // Arrays of several views had names, too; those of files are of their table.
-        let of_array = run
-            .columns
-            .get("features")
-            .filter(|_| run.view.contains('+'));
-        let of_array = of_array.map(|names| Layout {
-            beside_vectors: true,
-            ..Layout::of_numbers(names.iter().map(String::as_str))
-        });
-        if let Some(layout) = run.table.or(of_array) {
+        if let Some(layout) = run.table {
             read.table.check_fitted()?;
             read.layout = Some(Arc::new(layout));
         }
