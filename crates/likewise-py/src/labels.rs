@@ -1,10 +1,13 @@
 //! Labels as numbers of classes.
 
+use std::iter::repeat_n;
+
 use likewise::{Label, Labels};
 use numpy::PyReadonlyArray1;
-use pyo3::PyResult;
+use pyo3::prelude::*;
 
 use crate::failure::exception;
+use crate::wording::in_python;
 
 /// What Python gives for labels: the class of each item, -1 where nothing is known and -2 where it is
 /// none of them, and the names of the classes.
@@ -24,4 +27,23 @@ pub(crate) fn labels(given: &Given<'_>) -> PyResult<Labels> {
 /// Classes as numbers again: -1 for none.
 pub(crate) fn codes(of: &[Option<u32>]) -> Vec<i64> {
     of.iter().map(|class| class.map_or(-1, i64::from)).collect()
+}
+
+/// What words mean that stand for labels, each so many times: 0 a class of this name, -1 unknown, -2 outside; and what
+/// a person should know of that.
+#[pyfunction]
+pub(crate) fn label_words(words: Vec<String>, counts: Vec<usize>) -> (Vec<i64>, Vec<String>) {
+    let parsed = Labels::parse(&words);
+    let meant = parsed.items().iter().map(|label| match label {
+        Label::Known(_) => 0,
+        Label::Unknown => -1,
+        Label::Outside => -2,
+    });
+    let meant = meant.collect();
+    // A number with a fraction of zeros is a class of its own here, as it is written.
+    let told = words.iter().zip(counts);
+    let told = told.filter(|(word, _)| !(word.contains('.') && word.parse::<f64>().is_ok()));
+    let remarks = Labels::remarks(told.flat_map(|(word, n)| repeat_n(word, n)));
+    let remarks = remarks.iter().map(|said| in_python(said, "k")).collect();
+    (meant, remarks)
 }

@@ -43,6 +43,7 @@ fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add_class::<model::Model>()?;
     m.add_class::<study::Fitted>()?;
     m.add_function(wrap_pyfunction!(command::command, m)?)?;
+    m.add_function(wrap_pyfunction!(labels::label_words, m)?)?;
     #[cfg(feature = "networks")]
     m.add_function(wrap_pyfunction!(losses::loss, m)?)?;
     m.add_function(wrap_pyfunction!(across::fit_across, m)?)?;

@@ -16,6 +16,7 @@ use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, Tu
 use likewise_study::{Environment, Recipe, table};
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use serde_json::json;
@@ -68,26 +69,40 @@ pub(crate) fn fit<'py>(
 ) -> PyResult<Fitted> {
     let views = named(&views);
     let labels = given.as_ref().map(labels::labels).transpose()?;
-    let tuples = tuples.map(|tuples| read(&tuples));
+    let tuples = tuples.map(|tuples| read(&tuples)).transpose()?;
     run_in(py, &how, K, |monitor| {
         asked.fit(&views, labels, tuples, monitor)
     })
 }
 
-fn read((rows, alike, weights): &GivenTuples<'_>) -> Tuples {
+/// Pairs or triplets, of which no two rows say the opposite.
+fn read((rows, alike, weights): &GivenTuples<'_>) -> PyResult<Tuples> {
     let (rows, weights) = (rows.as_array(), weights.as_array());
     let Some(alike) = alike else {
         let mut triplets = Triplets::default();
         for (row, &w) in rows.rows().into_iter().zip(weights) {
             triplets.push(row[0], row[1], row[2], w);
         }
-        return Tuples::Triplets(triplets);
+        if let Some((first, second)) = triplets.contradiction() {
+            let (a, p, n) = (rows[[second, 0]], rows[[second, 1]], rows[[second, 2]]);
+            return Err(PyValueError::new_err(format!(
+                "triplets: row {second} says that item {p} is nearer to item {a} than item {n} is, the opposite of \
+                 row {first}; keep one of them"
+            )));
+        }
+        return Ok(Tuples::Triplets(triplets));
     };
     let mut pairs = Pairs::default();
     for ((row, &alike), &w) in rows.rows().into_iter().zip(alike.as_array()).zip(weights) {
         pairs.push(row[0], row[1], alike, w);
     }
-    Tuples::Pairs(pairs)
+    if let Some((first, second)) = pairs.contradiction() {
+        let (a, b) = (rows[[second, 0]], rows[[second, 1]]);
+        return Err(PyValueError::new_err(format!(
+            "pairs: row {second} says of items {a} and {b} the opposite of row {first}; keep one of them"
+        )));
+    }
+    Ok(Tuples::Pairs(pairs))
 }
 
 fn view(matrix: Array2<f32>) -> View {

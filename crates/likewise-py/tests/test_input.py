@@ -1,6 +1,7 @@
 """What people have comes in, and what cannot be used is said in Python's words."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -303,6 +304,38 @@ def test_what_pandas_calls_missing_is_missing():
     for labels in [*kinds, np.where(words == None, pandas.NA, words)]:  # noqa: E711
         found = likewise.LabelPropagation(n_neighbors=5).fit(x, labels).transduction_
         assert (found == wanted).all()
+
+
+def test_words_mean_what_the_command_reads():
+    x, y = blobs(n=40)
+    words = np.array(["cat", "dog", "cow", "owl"])[y].astype(object)
+    words[5:] = None
+    wanted = likewise.LabelPropagation(n_neighbors=5).fit(x, words).transduction_
+    for lost in ("None", "NA", "nan", "<NA>", "null"):
+        filled = np.where(words == None, lost, words)  # noqa: E711
+        for given in (filled, filled.astype(str)):
+            with pytest.warns(likewise.LikewiseWarning, match=rf'^y: 35 labels are written "{lost}" and read as unlabeled'):
+                found = likewise.LabelPropagation(n_neighbors=5).fit(x, given).transduction_
+            # What is unknown is called "" where labels are an array of words.
+            assert (found == np.where(wanted == None, "" if given.dtype.kind == "U" else None, wanted)).all()  # noqa: E711
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", message="y: ")
+        likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(words == None, " Unlabeled", words))  # noqa: E711
+        likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "1.5", "2.0"))
+    with pytest.warns(likewise.LikewiseWarning, match='"none" and read as a class'):
+        assert "none" in likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "none", "cat")).classes_
+    with pytest.warns(likewise.LikewiseWarning, match="read them as several with `likewise fit --multi-label`"):
+        likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "cat|dog", "cat"))
+
+
+def test_rows_that_say_the_opposite_are_refused():
+    x = blobs(n=40)[0]
+    learner = likewise.MetricLearner("itml", measure=False)
+    with pytest.raises(ValueError, match="^pairs: row 2 says of items 1 and 0 the opposite of row 0; keep one of them$"):
+        learner.fit(x, pairs=[[0, 1, 1], [2, 3, -1], [1, 0, -1]])
+    learner = likewise.MetricLearner("oasis", measure=False)
+    with pytest.raises(ValueError, match="^triplets: row 1 says that item 2 is nearer to item 0 than item 1 is, the opposite of row 0"):
+        learner.fit(x, triplets=[[0, 1, 2], [0, 2, 1]])
 
 
 def test_a_number_beyond_float32_is_no_infinity():

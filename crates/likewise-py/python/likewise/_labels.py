@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from . import _likewise
 from ._arrays import as_numpy, is_missing
+from ._work import LikewiseWarning, outside
 
 UNKNOWN, OUTSIDE = -1, -2
 
@@ -59,8 +61,9 @@ def _name(value: Any) -> str:
 def encode(y: Any, n: int, name: str = "y") -> Labels:
     """The labels of `n` items.
 
-    Numbers: -1 and NaN are unknown, -2 is outside. Words: empty, ``"-1"``, ``"unlabeled"``, None and NaN are
-    unknown, ``"-2"`` and ``"outside"`` are outside.
+    Numbers: -1 and NaN are unknown, -2 is outside. Words are read as the command reads them: empty, ``"-1"``,
+    ``"unlabeled"``, None and NaN are unknown, ``"-2"`` and ``"outside"`` are outside; ``"NA"``, ``"None"`` and other
+    words that tables are filled with are unknown too, with a warning.
     """
     values = _values(y, name)
     if values.ndim == 2 and values.shape[1] == 1:
@@ -146,12 +149,12 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
 
 
 def _of_words(values: np.ndarray, name: str) -> Labels:
-    words = np.char.strip(values)
-    lower = np.char.lower(words)
-    unknown = (words == "") | (words == "-1") | (lower == "unlabeled") | (words == "nan")
-    outside = (words == "-2") | (lower == "outside")
-    known = ~(unknown | outside)
-    codes = np.where(outside, OUTSIDE, UNKNOWN).astype(np.int64)
+    spelled, place, counts = np.unique(np.char.strip(values), return_inverse=True, return_counts=True)
+    meant, remarks = _likewise.label_words(spelled.tolist(), counts.tolist())
+    for remark in remarks:
+        warnings.warn(f"{name}: {remark}", LikewiseWarning, stacklevel=outside())
+    codes = np.array(meant, np.int64)[place]
+    known = codes >= 0
     classes, codes[known] = np.unique(values[known], return_inverse=True)
     bare, place = np.unique(np.char.strip(classes), return_inverse=True)
     if len(bare) < len(classes):

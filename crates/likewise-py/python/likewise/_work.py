@@ -27,7 +27,7 @@ class Listener:
 
     def __call__(self, kind: str, text: Optional[str], number: Optional[int]) -> None:
         if kind == "warning":
-            warnings.warn(str(text), LikewiseWarning, stacklevel=_outside())
+            warnings.warn(str(text), LikewiseWarning, stacklevel=outside())
         elif kind == "start":
             self._close()
             self._bar = _bar(str(text), number)
@@ -44,7 +44,7 @@ class Listener:
             self._bar = None
 
 
-def _outside() -> int:
+def outside() -> int:
     """How many frames up the caller of this package is."""
     here, level = os.path.dirname(__file__), 2
     frame = sys._getframe(2)
