@@ -10,6 +10,7 @@ Runs of 100,000 and 200,000 items take three minutes on two processors; one of a
 import argparse
 import heapq
 import json
+import math
 import os
 import platform
 import sys
@@ -19,6 +20,8 @@ import time
 NETWORK = 1.25e9
 LATENCY = 2e-3
 MEMORY = 16e9
+# Of the memory, what Ray takes for its store unless it is told otherwise.
+SHARE = 0.3
 SIZES = [(2000, 8000), (4000, 16_000), (8000, 32_000), (16_000, 128_000)]
 RUNS = [100_000, 200_000, 400_000, 1_000_000]
 COLUMNS, K, CLASSES, ITERATIONS = 128, 50, 10, 100
@@ -95,8 +98,18 @@ def block_of(n, workers):
     return min(n // (2 * workers), int(MEMORY / 2 / (8 * COLUMNS + 300 * (K + 8))))
 
 
-def cluster(n, workers, pair, row, entry, entries=1.5, slower=(1.0, 1.0, 1.0)):
-    """Seconds of the lists, of the arcs and of propagation, and bytes moved of each worker; `slower`: by how much the lists
+def halo(n, b, entries):
+    """Rows that a block asks for: those that its entries touch where items are in random order."""
+    return n * -math.expm1(-entries * K * b / n)
+
+
+def store(n, workers, entries):
+    """Bytes of Ray's store a worker, at most: rows and lists; or the graph, the state and scores, as `propagate` counts them."""
+    return n * max(4 * COLUMNS + 12 * K, 12 * entries * K + 96 * CLASSES) / workers
+
+
+def cluster(n, workers, pair, row, entry, entries=1.5, slower=(1.0, 1.0, 1.0, 1.0)):
+    """Seconds of the lists, of the arcs and of propagation, and bytes moved of each worker; `slower`: by how much lists, arcs
     and an iteration take longer than products and messages, and by how much an iteration sends more than halos."""
     b = block_of(n, workers)
     blocks = -(-n // b)
@@ -112,16 +125,20 @@ def cluster(n, workers, pair, row, entry, entries=1.5, slower=(1.0, 1.0, 1.0)):
         lists = played((cut * tile for _ in range(blocks) for cut in cuts), workers)
     else:
         lists = blocks * blocks * tile / workers + step * tile
-    arcs = 16 * n * K / workers / NETWORK + blocks * blocks * 1e-4
-    halo = min(n, b * K) * CLASSES * 8 * (workers - 1) / workers
-    # A block is one task of an iteration.
+    # The driver's messages are too few in a small run to tell of.
+    arcs = 16 * n * K / workers / NETWORK * slower[1] + blocks * blocks * 1e-4
+    halos = halo(n, b, entries) * CLASSES * 8 * (workers - 1) / workers
+    # The product of a block is one task.
     rounds = -(-blocks // workers)
     products = entries * K * b * CLASSES * entry
-    # The driver's messages are too few in a small run to tell of.
-    iteration = rounds * (products + halo / NETWORK) * slower[1] + blocks * blocks * 1e-4
-    bytes_moved = (blocks * blocks * 4 * COLUMNS * b + 16 * n * K + ITERATIONS * halo * slower[2] * blocks) / workers
-    fits = n * (4 * COLUMNS + 12 * K) / workers < 4 * MEMORY
-    return b, blocks, lists, arcs, ITERATIONS * iteration, bytes_moved, fits
+    iteration = rounds * (products + halos / NETWORK) * slower[2] + blocks * blocks * 1e-4
+    bytes_moved = (blocks * blocks * 4 * COLUMNS * b + 16 * n * K + ITERATIONS * halos * slower[3] * blocks) / workers
+    return b, blocks, lists, arcs, ITERATIONS * iteration, bytes_moved
+
+
+def beyond(held):
+    """What so many bytes of the store of a worker mean."""
+    return ", too much" if held > 4 * MEMORY else ", disk" if held > SHARE * MEMORY else ""
 
 
 def labels(n, seed):
@@ -141,32 +158,32 @@ def runs(sizes, nodes, seed):
 
 
 def factors(sizes, nodes, found, model):
-    """By how much the largest run took longer than the model says, the lists and an iteration, and by how much an iteration
-    sent more than its halos: its blocks are the nearest to those that are played."""
-    n, (lists, _, spread, _, _) = max(zip(sizes, found), key=lambda of: of[0])
+    """By how much the largest run took longer than the model says, the lists, the arcs and an iteration, and by how much an
+    iteration sent more than its halos: its blocks are the nearest to those that are played."""
+    n, (lists, arcs, spread) = max(zip(sizes, found), key=lambda of: of[0])
     said = cluster(n, nodes, *model)
-    return lists[0] / said[2], spread[0] / (said[4] / ITERATIONS), spread[1] / halos(n, nodes)
+    return lists[0] / said[2], arcs[0] / said[3], spread[0] / (said[4] / ITERATIONS), spread[1] / halos(n, nodes, model[3])
 
 
-def halos(n, nodes):
-    """Bytes of an iteration where every block asks for all that it may touch."""
+def halos(n, nodes, entries):
+    """Bytes of the halos of all blocks in an iteration."""
     b = block_of(n, nodes)
-    return min(n, b * K) * CLASSES * 8 * -(-n // b) * (nodes - 1) / nodes
+    return halo(n, b, entries) * CLASSES * 8 * -(-n // b) * (nodes - 1) / nodes
 
 
 def whole(sizes, nodes, found, model):
     """The table of the whole runs."""
-    yield "| items | blocks | neighbours, s | of the model | MB sent | at most | arcs, s | MB sent | model | an iteration, s | of the model | MB sent | MB of halos |"
-    yield "|" + "---:|" * 13
-    for n, (lists, arcs, spread, _, _) in zip(sizes, found):
-        b, blocks, seconds, _, propagation, _, _ = cluster(n, nodes, *model)
+    yield "| items | blocks | neighbours, s | of the model | MB sent | at most | arcs, s | of the model | MB sent | MB of arcs | an iteration, s | of the model | MB sent | MB of halos |"
+    yield "|" + "---:|" * 14
+    for n, (lists, arcs, spread) in zip(sizes, found):
+        b, blocks, seconds, said, propagation, _ = cluster(n, nodes, *model)
         # Every sweep reads the blocks that its node does not hold; what is there already is not sent again.
         swept = blocks * blocks * b * 4 * COLUMNS * (nodes - 1) / nodes
         exchanged = 16 * n * K * (nodes - 1) / nodes
         yield (
             f"| {n:,} | {blocks} | {lists[0]:.1f} | {lists[0] / seconds:.2f} | {lists[1] / 1e6:.1f} | {swept / 1e6:.1f} "
-            f"| {arcs[0]:.1f} | {arcs[1] / 1e6:.1f} | {exchanged / 1e6:.1f} | {spread[0]:.2f} "
-            f"| {spread[0] / (propagation / ITERATIONS):.2f} | {spread[1] / 1e6:.1f} | {halos(n, nodes) / 1e6:.1f} |"
+            f"| {arcs[0]:.1f} | {arcs[0] / said:.0f} | {arcs[1] / 1e6:.1f} | {exchanged / 1e6:.1f} | {spread[0]:.2f} "
+            f"| {spread[0] / (propagation / ITERATIONS):.1f} | {spread[1] / 1e6:.1f} | {halos(n, nodes, model[3]) / 1e6:.1f} |"
         )
 
 
@@ -179,25 +196,31 @@ def span(seconds):
 
 def measure(seed, sizes):
     """All that the page is made of."""
+    import numpy as np
+
     table, nodes = measured(seed), min(2, os.cpu_count())
+    found = runs(sizes, nodes, seed)
     return {
         "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python {sys.version.split()[0]}, seed {seed}.",
         "tiles": table, "model": [*fitted(table)[0]], "product": iteration(seed), "nodes": nodes, "items": sizes,
-        "runs": runs(sizes, nodes, seed),
+        "runs": [run[:3] for run in found],
+        # Of k, in the graphs; and of propagation, the fewest and the most.
+        "entries": float(np.mean([run[4] / n / K for n, run in zip(sizes, found)])),
+        "iterations": [min(run[3] for run in found), max(run[3] for run in found)],
     }
 
 
 def page(given):
-    import numpy as np
-
     table, (pair, row), entry, nodes = given["tiles"], given["model"], given["product"], given["nodes"]
     sizes, found = given["items"], given["runs"]
     said = [r * c * pair + r * row for r, c, *_ in table]
-    entries = float(np.mean([run[4] / n / K for n, run in zip(sizes, found)]))
+    entries = given["entries"]
     yield "# What graphs on a cluster cost"
     yield ""
     yield "`python crates/likewise-py/benches/ray_cost.py` measures tiles of one thread, fits their time, and plays clusters with it."
     yield given["machine"]
+    if "note" in given:
+        yield given["note"]
     yield ""
     yield "## Measured"
     yield ""
@@ -211,24 +234,25 @@ def page(given):
     yield f"The model: {pair * 1e9:.3f} ns a pair and {row * 1e6:.1f} us a row of a tile. A product of the graph with scores: {entry * 1e9:.2f} ns an entry and class."
     yield ""
     yield f"Whole runs on {nodes} nodes of one processor on this machine, their rows in files; seconds by the clock, and the bytes that the loopback"
-    yield "device saw, in which the talk of Ray is too. *At most*: what is sent where a node keeps nothing for the next task. An iteration of propagation"
-    yield "sends more than halos: Ray's talk, and a block whose node was lost or full."
+    yield "device saw, in which the talk of Ray is too. *At most*: what is sent where a node keeps nothing for the next task. *An iteration*: a whole call of"
+    yield "`propagate` divided by its iterations, with what is done and sent once (reading the graph, beliefs, scores) and every 20 iterations (a new residual)."
     yield ""
     model = (pair, row, entry, entries)
     yield from whole(sizes, nodes, found, model)
     yield ""
     slower = factors(sizes, nodes, found, model)
-    yield f"The largest took {slower[0]:.2f} times what the model says for the lists, and {slower[1]:.2f} times for an iteration of propagation, which sent {slower[2]:.1f}"
-    yield "times its halos; what follows counts with that: lists, and products and halos of an iteration, by so much longer, bytes by so much more. Larger blocks may be slower still."
-    yield f"Graphs had {entries:.2f} k entries an item, and propagation took {min(run[3] for run in found)} to {max(run[3] for run in found)} iterations."
+    yield f"The largest took {slower[0]:.2f} times what the model says for the lists, {slower[1]:.0f} times for the arcs, and {slower[2]:.1f} times for an iteration, which sent {slower[3]:.1f}"
+    yield "times its halos; why, was not measured. What follows counts with that: lists, arcs, and products and halos of an iteration, by so much longer, bytes of iterations by so much more. Larger blocks may be slower still."
+    yield f"Graphs had {entries:.2f} k entries an item, and propagation took {given['iterations'][0]} to {given['iterations'][1]} iterations."
     yield ""
     yield "## Played"
     yield ""
     yield f"Nobody ran these. Assumed: a worker is a machine of its own with one processor as fast as this one, {MEMORY / 1e9:.0f} GB and {NETWORK * 8 / 1e9:.0f} Gbit/s;"
     yield f"{LATENCY * 1e3:.0f} ms a read; 0.1 ms of the driver for every two blocks that exchange a message; no worker is slower than another and none dies;"
-    yield f"{entries:.2f} k entries an item in the graph; items in random order, so that a block touches all it can; {CLASSES} classes and {ITERATIONS} iterations. Reading"
-    yield "and writing of files is not counted. Where blocks do not fit, they are smaller. *Store*: whether rows and lists are less than four times the"
-    yield "memory of all workers, which is what Ray is trusted to spill."
+    yield f"{entries:.2f} k entries an item in the graph; items in random order, so that a block touches as many others as random entries do; {CLASSES} classes and {ITERATIONS} iterations. Reading"
+    yield "and writing of files, and partial lists that are sent to be joined, are not counted. A block is so large that its lists take half of the memory of a worker at most. *Store*: what"
+    yield f"Ray's store holds at a time, in GB a worker: rows and lists, or the graph, the state and the scores of propagation. *Disk*: more than the {SHARE * MEMORY / 1e9:.1f} GB that Ray takes by itself of"
+    yield f"{MEMORY / 1e9:.0f}; what is too much for the store goes to the disk and back, which is **not** counted and many times slower. *Too much*: more than four times the memory."
     yield ""
     for n in ITEMS:
         yield f"### {n:,} items x {COLUMNS}"
@@ -236,12 +260,13 @@ def page(given):
         yield "| workers | rows of a block | blocks | neighbours | arcs | propagation | TB moved a worker | store |"
         yield "|---:|---:|---:|---:|---:|---:|---:|---|"
         for workers in WORKERS:
-            b, blocks, lists, arcs, spread, moved, fits = cluster(n, workers, *model, slower)
-            yield f"| {workers:,} | {b:,} | {blocks:,} | {span(lists)} | {span(arcs)} | {span(spread)} | {moved / 1e12:,.2f} | {'fits' if fits else 'too much'} |"
+            b, blocks, lists, arcs, spread, moved = cluster(n, workers, *model, slower)
+            held = store(n, workers, entries)
+            yield f"| {workers:,} | {b:,} | {blocks:,} | {span(lists)} | {span(arcs)} | {span(spread)} | {moved / 1e12:,.2f} | {held / 1e9:.1f}{beyond(held)} |"
         yield ""
     yield "Comparing all with all breaks first: ten times the items take a hundred times the time."
-    yield "Propagation breaks by its halos, which in random order are all scores for every block, and by the driver, which names every pair of blocks in"
-    yield "every iteration; a block is one task of it, so that more workers than blocks help nothing. An approximate search by tiles, and items sorted by cluster, are what a billion items would need."
+    yield "Propagation breaks by its store, by its halos (in random order, most of what the entries of a block name lies elsewhere), and by the driver, which names every pair of blocks in"
+    yield "every iteration; the product of a block is one task, so that more workers than blocks help nothing. An approximate search by tiles, and items sorted by cluster, are what a billion items would need."
 
 
 def main():

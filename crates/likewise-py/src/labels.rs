@@ -29,21 +29,22 @@ pub(crate) fn codes(of: &[Option<u32>]) -> Vec<i64> {
     of.iter().map(|class| class.map_or(-1, i64::from)).collect()
 }
 
-/// What words mean that stand for labels, each so many times: 0 a class of this name, -1 unknown, -2 outside; and what
-/// a person should know of that.
+/// What words mean that stand for labels, each so many times: the place of their class among the names that follow, -1
+/// unknown, -2 outside; and what a person should know of that.
 #[pyfunction]
-pub(crate) fn label_words(words: Vec<String>, counts: Vec<usize>) -> (Vec<i64>, Vec<String>) {
+pub(crate) fn label_words(
+    words: Vec<String>,
+    counts: Vec<usize>,
+) -> (Vec<i64>, Vec<String>, Vec<String>) {
     let parsed = Labels::parse(&words);
     let meant = parsed.items().iter().map(|label| match label {
-        Label::Known(_) => 0,
+        Label::Known(class) => i64::from(*class),
         Label::Unknown => -1,
         Label::Outside => -2,
     });
-    let meant = meant.collect();
-    // A number with a fraction of zeros is a class of its own here, as it is written.
+    let meant: Vec<i64> = meant.collect();
     let told = words.iter().zip(counts);
-    let told = told.filter(|(word, _)| !(word.contains('.') && word.parse::<f64>().is_ok()));
     let remarks = Labels::remarks(told.flat_map(|(word, n)| repeat_n(word, n)));
     let remarks = remarks.iter().map(|said| in_python(said, "k")).collect();
-    (meant, remarks)
+    (meant, parsed.classes().to_vec(), remarks)
 }

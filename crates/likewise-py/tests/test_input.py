@@ -321,7 +321,10 @@ def test_words_mean_what_the_command_reads():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", message="y: ")
         likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(words == None, " Unlabeled", words))  # noqa: E711
-        likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "1.5", "2.0"))
+        assert likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "1.0", "2.0")).classes_.tolist() == ["1.0", "2.0"]
+    with pytest.warns(likewise.LikewiseWarning, match='written "1.0" are of class "1"'):
+        one = likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "2", np.where(np.arange(40) % 2, "1.0", "1")))
+    assert one.classes_.tolist() == ["1", "2"] and set(one.transduction_) == {"1", "2"}
     with pytest.warns(likewise.LikewiseWarning, match='"none" and read as a class'):
         assert "none" in likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "none", "cat")).classes_
     with pytest.warns(likewise.LikewiseWarning, match="read them as several with `likewise fit --multi-label`"):
@@ -480,6 +483,8 @@ def test_tuples_of_frames_go_by_their_names():
     for strange in (turned.rename(columns={"weight": "w"}), frame.assign(score=1.0)):
         with pytest.raises(ValueError, match="is none of anchor, positive, negative and weight"):
             learner.fit(x, triplets=strange)
+    with pytest.raises(ValueError, match="^triplets has the columns pos, anchor, neg, w: none is called 'positive'"):
+        learner.fit(x, triplets=frame.set_axis(["pos", "anchor", "neg", "w"], axis=1))
     # By their places where names say nothing.
     bare = frame.set_axis(["p", "q", "r", "s"], axis=1)
     assert np.array_equal(learner.fit(x, triplets=bare).pair_score(x.reshape(40, 2, 4)), wanted)

@@ -92,8 +92,8 @@ def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:
     # As files are read: capitals and spaces around a name tell nothing.
     there = [] if own is None else [str(column).strip().lower() for column in own]
     known = [column for column in there if column in (*wanted, "weight")]
-    # One of these names alone says nothing of an order.
-    if len(known) < 2:
+    # One of these names alone says nothing of the others, where it stands in its own place.
+    if len(known) < 2 and all((*wanted, "weight").index(column) == there.index(column) for column in known):
         return as_numpy(given, name)
     lacking = [column for column in wanted if column not in there]
     more = [column for column in there if known.count(column) != 1]

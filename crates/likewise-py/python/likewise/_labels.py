@@ -149,12 +149,17 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
 
 
 def _of_words(values: np.ndarray, name: str) -> Labels:
-    spelled, place, counts = np.unique(np.char.strip(values), return_inverse=True, return_counts=True)
-    meant, remarks = _likewise.label_words(spelled.tolist(), counts.tolist())
+    words = np.char.strip(values)
+    spelled, place, counts = np.unique(words, return_inverse=True, return_counts=True)
+    meant, names, remarks = _likewise.label_words(spelled.tolist(), counts.tolist())
     for remark in remarks:
         warnings.warn(f"{name}: {remark}", LikewiseWarning, stacklevel=outside())
     codes = np.array(meant, np.int64)[place]
     known = codes >= 0
+    if len(names) < sum(code >= 0 for code in meant):
+        # Two spellings of a whole number, such as 1 and 1.0.
+        called = np.array([*names, ""], dtype=values.dtype)[np.where(known, codes, -1)]
+        values = np.where(known & (called != words), called, values)
     classes, codes[known] = np.unique(values[known], return_inverse=True)
     bare, place = np.unique(np.char.strip(classes), return_inverse=True)
     if len(bare) < len(classes):

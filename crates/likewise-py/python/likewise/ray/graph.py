@@ -87,7 +87,7 @@ def graph(
     Cost: that of `neighbors`, then one exchange of 16 n k bytes over the network. Memory of a worker: that of
     `neighbors`, then 80 bytes an arc into or out of its block, of which there are 2 k b (b the `block_rows`) in the
     mean, and more where its items are in the lists of many. Blocks exchange B^2 messages (B the number of blocks):
-    above some 300 blocks take larger ones.
+    above some 100 blocks take larger ones.
 
     Examples
     --------

@@ -34,8 +34,8 @@ def neighbors(
     """The `k` nearest neighbours of every item by cosine: all are compared with all, or those that are likely near.
 
     Exact lists are those of `likewise.KNeighborsGraph` with ``standardize=False``, ties by the smaller index, however the
-    rows are cut. A processor compares some 10^11 / d pairs a second, so that 10 million items of 128 columns take some 40
-    hours of one; with ``approx=True`` an item is compared with those of the cells that are nearest to it.
+    rows are cut. A processor compares some 5 10^10 / d pairs a second, so that 10 million items of 128 columns take some three
+    days of one; with ``approx=True`` an item is compared with those of the cells that are nearest to it.
 
     **Not** for what fits into one machine: there ``KNeighborsGraph(approx=True)`` takes 10 million items.
 
@@ -165,7 +165,8 @@ def make_lists(
         results[b], done = crew.submit(finish, k, rows.blocks[b].first, path, *lists, returns=2)
         return done
 
-    for _ in crew.each(submit, blocks, max(1, crew.workers // parts)):
+    # Two rows of tiles more than keep all workers busy: while the last tasks of a row are done, the next one has begun.
+    for _ in crew.each(submit, blocks, crew.workers // parts + 2):
         pass
     return [results[b] for b in blocks]
 
