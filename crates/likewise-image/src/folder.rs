@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use crate::{Error, ErrorKind, Result};
 
 /// File endings of the formats that can be decoded.
-const ENDINGS: [&str; 13] = [
+pub const ENDINGS: [&str; 13] = [
     "jpg", "jpeg", "jfif", "png", "webp", "bmp", "gif", "tif", "tiff", "pnm", "pbm", "pgm", "ppm",
 ];
 

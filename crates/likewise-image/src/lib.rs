@@ -28,7 +28,7 @@ pub use cache::is_kept_features;
 pub use describe::{Described, Describer, describe, describers};
 pub use encoder::{Encode, Encoder};
 pub use features::{Features, collection, features};
-pub use folder::ImageFolder;
+pub use folder::{ENDINGS, ImageFolder};
 pub use gate::limit_memory;
 pub use image::RgbImage;
 pub use likewise_io::{Error, ErrorKind, Result};

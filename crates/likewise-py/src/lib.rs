@@ -35,6 +35,10 @@ use pyo3::prelude::*;
 fn extension(m: &Bound<'_, PyModule>) -> PyResult<()> {
     m.add("__version__", env!("CARGO_PKG_VERSION"))?;
     m.add("HAS_NETWORKS", cfg!(feature = "networks"))?;
+    m.add(
+        "IMAGE_ENDINGS",
+        likewise_study::source::IMAGE_ENDINGS.to_vec(),
+    )?;
     m.add("VOTERS", likewise::propagate::induction::NEIGHBORS)?;
     m.add_class::<across::Across>()?;
     m.add_class::<across::AcrossRun>()?;

@@ -13,22 +13,12 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import likewise
 
-# Checks of scikit-learn that do not suit an estimator, each with its reason.
-OBJECTS = {"check_dtype_object": "an object array is refused with a ValueError, not a TypeError"}
-EXCEPTIONS = {"KNeighborsGraph": OBJECTS, "LabelPropagation": OBJECTS, "MetricLearner": OBJECTS}
-
-
-def exceptions(estimator):
-    return EXCEPTIONS[type(estimator).__name__]
-
-
 @parametrize_with_checks(
     [
         likewise.KNeighborsGraph(n_neighbors=3),
         likewise.LabelPropagation(n_neighbors=3),
         likewise.MetricLearner("rca", measure=False),
     ],
-    expected_failed_checks=exceptions,
 )
 @pytest.mark.filterwarnings("ignore::likewise.LikewiseWarning")
 def test_scikit_learn_says_yes(estimator, check):
@@ -51,6 +41,42 @@ def test_what_was_fitted_survives_a_pickle():
     spread = likewise.LabelPropagation(n_neighbors=5).fit(x, hidden(y))
     again = pickle.loads(pickle.dumps(spread))
     assert np.array_equal(again.predict(x[:9]), spread.predict(x[:9]))
+
+
+def test_what_cannot_be_pickled_says_what_to_do():
+    x, y = blobs()
+    views = {"a": x, "b": x[:, :3]}
+    across = likewise.CrossModalLearner("cca")
+    assert pickle.loads(pickle.dumps(across)).recipe == "cca" and clone(across.fit(views)).recipe == "cca"
+    study = likewise.Study(x, y, recipe="rca")
+    assert pickle.loads(pickle.dumps(study)).recipe == "rca"
+    study.run()
+    for fitted, load in [(across, "CrossModalLearner"), (study, "MetricLearner")]:
+        with pytest.raises(TypeError, match=rf"^a {type(fitted).__name__} that was fitted cannot .*save.path. writes it, and {load}.load"):
+            pickle.dumps(fitted)
+
+
+def test_items_of_which_nothing_is_known_do_not_count_in_the_score():
+    x, y = blobs(spread=2.5)
+    fit = likewise.LabelPropagation(n_neighbors=5).fit(x, hidden(y))
+    found = fit.predict(x)
+    assert fit.score(x, y) == np.mean(found == y) < 1
+    some = y.copy()
+    some[::2], some[1::4] = -1, -2
+    assert fit.score(x, some) == np.mean(found[some >= 0] == y[some >= 0])
+    weights = np.arange(len(y))
+    assert np.isclose(fit.score(x, y, weights), np.average(found == y, weights=weights))
+    with pytest.raises(ValueError, match="no class is known"):
+        fit.score(x, np.full(len(y), -1))
+
+
+def test_columns_of_an_embedding_have_names():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    x, y = blobs()
+    learner = likewise.MetricLearner("lda", measure=False).set_output(transform="pandas").fit(x, y)
+    rows = learner.transform(x)
+    assert isinstance(rows, pandas.DataFrame) and list(rows.columns) == list(learner.get_feature_names_out())
+    assert rows.columns[0] == "metriclearner0"
 
 
 def test_a_pipeline_and_a_grid_search():

@@ -176,7 +176,7 @@ BAD_ROWS = {
     "no rows": (lambda: X[:0], ValueError, r"0 sample\(s\)"),
     "no columns": (lambda: X[:, :0], ValueError, r"0 feature\(s\)"),
     "words": (lambda: X.astype(str), ValueError, "give a matrix of numbers"),
-    "objects": (lambda: np.array([[{}]] * 40), ValueError, "objects that are no numbers"),
+    "objects": (lambda: np.array([[{}]] * 40), TypeError, "objects that are no numbers"),
     "complex": (lambda: X * 1j, ValueError, "Complex data not supported"),
     "sparse": (lambda: sparse.csr_matrix(X), TypeError, r"sparse matrix, but dense data is required"),
     "dates": (lambda: np.zeros((40, 2), "datetime64[s]"), ValueError, "datetime64"),

@@ -9,6 +9,7 @@ import pytest
 from conftest import blobs
 
 import likewise
+from likewise._likewise import IMAGE_ENDINGS
 
 ray = pytest.importorskip("ray", reason="Ray is not installed: pip install likewise[ray]")
 sparse = pytest.importorskip("scipy.sparse", reason="scipy is not installed: pip install likewise[ray]")
@@ -135,7 +136,11 @@ def photos(tmp_path_factory):
         (folder / "images" / name).mkdir(parents=True)
         for number in range(12):
             pixels = np.clip(rng.normal(colour, 40, size=(24, 24, 3)), 0, 255).astype(np.uint8)
-            (folder / "images" / name / f"{number:02}.bmp").write_bytes(bmp(pixels))
+            # Whatever an image is called: what it holds says how it is read.
+            ending = (IMAGE_ENDINGS + ["BMP"])[number + (name == "blue")]
+            (folder / "images" / name / f"{number:02}.{ending}").write_bytes(bmp(pixels))
+    (folder / "images/.thumbnails").mkdir()
+    (folder / "images/.thumbnails/00.bmp").write_bytes(bmp(pixels))
     return folder
 
 

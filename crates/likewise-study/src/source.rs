@@ -22,6 +22,8 @@ use likewise_nn::net::{EncoderConfig, Weights};
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::archive::{Folder, folder};
+pub use likewise_image::ENDINGS as IMAGE_ENDINGS;
+
 pub use self::cache::{Cache, Kept};
 pub use self::encoded::Encoded;
 use self::images::Square;

@@ -118,7 +118,8 @@ def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
         try:
             rows = rows.astype(np.float64)
         except (TypeError, ValueError) as e:
-            raise ValueError(
+            kind = TypeError if isinstance(e, TypeError) else ValueError
+            raise kind(
                 f"{name} holds objects that are no numbers ({e}); give a matrix of numbers"
             ) from e
     if rows.dtype.kind not in "fiub":

@@ -69,6 +69,13 @@ except ImportError:
             return f"{type(self).__name__}({', '.join(changed)})"
 
 
+def unpicklable(of: Any) -> TypeError:
+    """Why something fitted cannot be pickled, and what to do."""
+    name = type(of).__name__
+    load = "CrossModalLearner.load" if name == "CrossModalLearner" else "MetricLearner.load"
+    return TypeError(f"a {name} that was fitted cannot be pickled or copied; save(path) writes it, and {load}(path) opens it")
+
+
 def column_names(X: Any) -> Optional[np.ndarray]:
     """Names of the columns of a data frame, where all are strings."""
     if type(X).__module__.split(".")[0] == "pyarrow":

@@ -133,6 +133,7 @@ def _of_numbers(values: np.ndarray, numbers: np.ndarray, unknown: Any) -> Labels
 def _of_floats(values: np.ndarray, name: str) -> Labels:
     if np.isinf(values).any():
         raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
+    values = values.astype(np.float64)
     missing = np.isnan(values)
     whole = np.where(missing, UNKNOWN, values)
     if not np.all(whole == np.floor(whole)):

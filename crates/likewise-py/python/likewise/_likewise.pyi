@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 __version__: str
 HAS_NETWORKS: bool
 VOTERS: int
+IMAGE_ENDINGS: list[str]
 
 _How = tuple[Optional[int], bool, Callable[[str, Optional[str], Optional[int]], None]]
 _Given = tuple[NDArray[np.int64], list[str]]

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._base import Base, NotFittedError, stripped
+from ._base import Base, NotFittedError, stripped, unpicklable
 from ._fit import fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
@@ -248,6 +248,11 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         learner.verdict_ = learner.results_["verdict"]
         learner.embeddings_ = {name: fitted.embedded(name)[1] for name in learner.views_}
         return learner
+
+    def __getstate__(self) -> Any:
+        if hasattr(self, "views_"):
+            raise unpicklable(self)
+        return super().__getstate__()
 
     def _check_fitted(self, what: str) -> None:
         if not hasattr(self, "views_"):

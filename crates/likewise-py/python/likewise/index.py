@@ -112,13 +112,15 @@ class Index:
     def save(self, path: Any) -> str:
         """Write the index, its rows and their numbers into a folder, which ``likewise search`` reads.
 
+        Of ``metric="cosine"`` alone, by which folders are searched; pickle keeps the others.
+
         Returns
         -------
         str
             The path.
         """
         if self.metric != "cosine":
-            raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone")
+            raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone; pickle keeps such an index, and Study.save a learned metric")
         self._check_rows()
         path = os.fspath(path)
         if os.path.exists(path) and not os.path.isdir(path):

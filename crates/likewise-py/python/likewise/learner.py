@@ -181,13 +181,13 @@ class MetricLearner(TransformerMixin, Estimator):
         -------
         MetricLearner
             With `recipe_`, `settings_`, `results_` and `verdict_` as the run has them; `pseudo_labels_` and
-            `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns go by their names and
-            are brought to the same scale, and may not be missing; where words or dates became features,
-            ``likewise embed`` embeds such a table.
+            `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
+            the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
+            features, ``likewise embed`` embeds such a table.
         """
         run = Path(path)
         if not run.is_dir():
-            raise FileNotFoundError(f"{run}: no such folder")
+            raise FileNotFoundError(f"{run}: {'a file; give the folder of a run' if run.exists() else 'no such folder'}")
         try:
             config = json.loads((run / "config.json").read_text(encoding="utf-8"))
             results = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
@@ -321,18 +321,33 @@ class MetricLearner(TransformerMixin, Estimator):
         return m / np.outer(deviations, deviations)
 
     def score(self, X: Any, y: Any) -> float:
-        """MAP@R of the embedding of other items: each asks, and the others are searched."""
+        """MAP@R of the embedding of other items: each asks, and the others are searched.
+
+        Raises
+        ------
+        AttributeError
+            Where rows compare by the model alone (`similarity_` is ``"bilinear"`` or ``"scored"``): `pair_score` and
+            ``Study(...).results`` tell of such a model.
+        """
         from . import metrics
 
         rows = self.transform(X)
         if self.similarity_ not in ("cosine", "euclidean"):
-            raise AttributeError(f"rows of a {self.similarity_} model tell nothing without it")
+            raise AttributeError(
+                f"rows that {self.recipe_} embeds compare by its model alone, so that there is no score of them; use pair_score, or "
+                "Study(X, y, recipe).results"
+            )
         return metrics.map_at_r(rows, y, metric=self.similarity_)
 
     def to_bytes(self) -> bytes:
-        """The model as the bytes of a ``model.safetensors``, which the command reads too."""
+        """The model as the bytes of the ``model.safetensors`` of a run, which `likewise.ray.embed` reads as they are."""
         self._check_fitted("to_bytes")
         return self._model.to_bytes()
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of `transform`: ``metriclearner0`` and so on."""
+        self._check_fitted("get_feature_names_out")
+        return np.array([f"metriclearner{column}" for column in range(self._model.output_dim)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _likewise
-from ._arrays import csr, matrix, rows_of_items, to_json
+from ._arrays import as_numpy, csr, matrix, rows_of_items, to_json
 from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
@@ -228,6 +228,35 @@ class LabelPropagation(ClassifierMixin, Estimator):
         shares = self.predict_proba(X)
         codes = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
         return self._labels.decoded(codes)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of items whose class `predict` finds, of those whose class `y` knows.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            As of `fit`: items of which nothing is known, or that are of none of the classes, do not count.
+        sample_weight : array-like of shape (n_samples,), or None
+
+        Returns
+        -------
+        float
+
+        Raises
+        ------
+        ValueError
+            Where no class is known.
+        """
+        found = self.predict(X)
+        given = encode(y, len(found))
+        known = given.codes >= 0
+        if not known.any():
+            raise ValueError("y: no class is known; give some labels to be found")
+        wanted = given.decoded(given.codes)
+        right = np.array([one == other for one, other in zip(found[known].tolist(), wanted[known].tolist())], float)
+        weights = None if sample_weight is None else as_numpy(sample_weight, "sample_weight")[known]
+        return float(np.average(right, weights=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

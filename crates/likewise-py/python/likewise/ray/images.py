@@ -11,12 +11,13 @@ import sys
 import tempfile
 from typing import Any, NamedTuple, Optional
 
+from .._likewise import IMAGE_ENDINGS
 from .._work import count
 from . import files
 from .crew import Crew
 
-#: What the command reads as images.
-KINDS = (".png", ".jpg", ".jpeg", ".webp", ".gif", ".bmp", ".tif", ".tiff")
+#: What the command reads as images, by their names.
+KINDS = tuple(f".{ending}" for ending in IMAGE_ENDINGS)
 #: Images of a task: what is lost with a worker.
 IMAGES = 1024
 #: What of a run is not needed to embed by it, and may be large.
@@ -38,7 +39,7 @@ def is_folder(source: Any) -> bool:
     system, path = files.system(files.address(source, "paths"))
     if not system.isdir(path):
         return False
-    return any(_is_image(name) for name in system.find(path))
+    return any(_is_image(name, path) for name in system.find(path))
 
 
 def embed(
@@ -56,7 +57,7 @@ def embed(
     # A link says of itself when it was made, not when the image was.
     whole = (system.info if of.get("islink") else lambda _, of=of: of for of in found.values())
     stamps = {
-        name[len(root) :]: files.tag(info(name)) for name, info in zip(found, whole) if _is_image(name)
+        name[len(root) :]: files.tag(info(name)) for name, info in zip(found, whole) if _is_image(name, path)
     }
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
@@ -118,8 +119,9 @@ def _here(run: str, digest: str) -> str:
     return own
 
 
-def _is_image(name: Any) -> bool:
-    return str(name).lower().endswith(KINDS) and not str(name).rsplit("/", 1)[-1].startswith(".")
+def _is_image(name: Any, folder: str) -> bool:
+    below = str(name)[len(folder.rstrip("/")) :].split("/")
+    return below[-1].lower().endswith(KINDS) and not any(part.startswith(".") for part in below)
 
 
 def _digest(run: str) -> str:
