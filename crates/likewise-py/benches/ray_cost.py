@@ -242,7 +242,7 @@ def page(given):
     yield ""
     slower = factors(sizes, nodes, found, model)
     yield f"The largest took {slower[0]:.2f} times what the model says for the lists, {slower[1]:.0f} times for the arcs, and {slower[2]:.1f} times for an iteration, which sent {slower[3]:.1f}"
-    yield "times its halos; why, was not measured. What follows counts with that: lists, arcs, and products and halos of an iteration, by so much longer, bytes of iterations by so much more. Larger blocks may be slower still."
+    yield "times its halos; why, was not measured. What follows counts with that: lists, arcs, and products and halos of an iteration, by so much longer, bytes of iterations by so much more: what is done once counts more often than it happens. Larger blocks may be slower still."
     yield f"Graphs had {entries:.2f} k entries an item, and propagation took {given['iterations'][0]} to {given['iterations'][1]} iterations."
     yield ""
     yield "## Played"

@@ -1,5 +1,6 @@
 """The conventions of scikit-learn."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -54,6 +55,8 @@ def test_what_cannot_be_pickled_says_what_to_do():
     for fitted, load in [(across, "CrossModalLearner"), (study, "MetricLearner")]:
         with pytest.raises(TypeError, match=rf"^a {type(fitted).__name__} that was fitted cannot .*save.path. writes it, and {load}.load"):
             pickle.dumps(fitted)
+    assert copy.copy(study).verdict == study.verdict
+    assert np.array_equal(copy.copy(across).transform(x, "a"), across.transform(x, "a"))
 
 
 def test_items_of_which_nothing_is_known_do_not_count_in_the_score():
@@ -68,6 +71,22 @@ def test_items_of_which_nothing_is_known_do_not_count_in_the_score():
     assert np.isclose(fit.score(x, y, weights), np.average(found == y, weights=weights))
     with pytest.raises(ValueError, match="no class is known"):
         fit.score(x, np.full(len(y), -1))
+    for wrong in (weights[:5], 2.0, -weights, np.where(y == 0, np.nan, 1)):
+        with pytest.raises(ValueError, match="^sample_weight"):
+            fit.score(x, y, wrong)
+
+
+def test_a_class_is_the_same_however_it_is_written():
+    x, y = blobs()
+    words = np.char.add(y.astype(str), np.where(np.arange(len(y)) % 2, ".0", ""))
+    spaced = np.char.add(np.array(["a", "b", "c", "d"])[y], " ")
+    for given, others in [(y, y.astype(str)), (words, [y, np.char.add(y.astype(str), ".0")]), (spaced, np.char.strip(spaced))]:
+        fit = likewise.LabelPropagation(n_neighbors=5).fit(x, given)
+        wanted = np.mean(fit.predict(x) == (fit.classes_[y]))
+        for other in others if isinstance(others, list) else [others]:
+            assert fit.score(x, other) == wanted > 0.9
+    # One that the fit does not know is wrong.
+    assert fit.score(x, np.where(y == 0, "z", spaced)) == np.mean((fit.predict(x) == spaced) & (y != 0))
 
 
 def test_columns_of_an_embedding_have_names():

@@ -331,6 +331,23 @@ def test_words_mean_what_the_command_reads():
         likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "cat|dog", "cat"))
 
 
+def test_a_run_calls_classes_as_the_command_does(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    x, y = blobs(n=80)
+    likewise.Study(x, np.char.add(y.astype(str), ".0"), recipe="rca").save(tmp_path / "run")
+    assert set(parquet.read_table(tmp_path / "run/items.parquet")["label"].to_pylist()) == {"0", "1", "2", "3"}
+
+
+def test_what_is_missing_in_a_frame_is_no_object():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(X)
+    frame[0] = frame[0].astype(object).where(frame[0] > 0, pandas.NA)
+    with pytest.raises(ValueError, match="^X holds objects"):
+        likewise.KNeighborsGraph(5).fit(frame)
+    with pytest.raises(ValueError, match=r"^y holds 335544\d\d as a floating number"):
+        likewise.LabelPropagation(n_neighbors=5).fit(X, (Y + 2**25).astype(np.float32))
+
+
 def test_rows_that_say_the_opposite_are_refused():
     x = blobs(n=40)[0]
     learner = likewise.MetricLearner("itml", measure=False)

@@ -3,6 +3,7 @@
 import importlib
 import os
 import struct
+import zlib
 
 import numpy as np
 import pytest
@@ -145,9 +146,18 @@ def photos(tmp_path_factory):
 
 
 def test_images_are_embedded_as_by_the_command(photos, likewise_command):
+    png = zlib.compress(b"".join(b"\0" + bytes(24 * 3) for _ in range(24)))
+    chunks = [(b"IHDR", struct.pack(">IIBBBBB", 24, 24, 8, 2, 0, 0, 0)), (b"IDAT", png), (b"IEND", b"")]
+    parts = [struct.pack(">I", len(of)) + name + of + struct.pack(">I", zlib.crc32(name + of)) for name, of in chunks]
+    # Without an ending its first bytes say what it is.
+    (photos / "images/blue/black").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
+    (photos / "images/blue/notes").write_text("none")
+    (photos / "images/blue/lost.png").symlink_to(photos / "nothing")
     likewise_command("fit", "images", "--encoder", "hist", "--recipe", "label-rca", "-o", "run", "-q", cwd=photos)
     likewise_command("embed", "run", "images", "-o", "whole.parquet", cwd=photos)
-    paths = likewise.ray.embed(photos / "run", photos / "images", photos / "out", batch_rows=7)
+    with pytest.warns(likewise.LikewiseWarning, match="lost.png leads to no file"):
+        paths = likewise.ray.embed(photos / "run", photos / "images", photos / "out", batch_rows=7)
+    (photos / "images/blue/lost.png").unlink()
     assert [os.path.basename(path) for path in paths] == [f"embeddings-{i:06}.parquet" for i in range(4)]
     made = arrow.concat_tables([parquet.read_table(path) for path in paths])
     whole = parquet.read_table(photos / "whole.parquet")

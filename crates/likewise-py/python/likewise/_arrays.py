@@ -117,8 +117,9 @@ def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
     if rows.dtype.kind == "O":
         try:
             rows = rows.astype(np.float64)
-        except (TypeError, ValueError) as e:
-            kind = TypeError if isinstance(e, TypeError) else ValueError
+        except (OverflowError, TypeError, ValueError) as e:
+            lost = any(is_missing(value) for value in rows.ravel())
+            kind = TypeError if isinstance(e, TypeError) and not lost else ValueError
             raise kind(
                 f"{name} holds objects that are no numbers ({e}); give a matrix of numbers"
             ) from e

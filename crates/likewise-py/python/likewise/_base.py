@@ -69,11 +69,24 @@ except ImportError:
             return f"{type(self).__name__}({', '.join(changed)})"
 
 
-def unpicklable(of: Any) -> TypeError:
-    """Why something fitted cannot be pickled, and what to do."""
-    name = type(of).__name__
-    load = "CrossModalLearner.load" if name == "CrossModalLearner" else "MetricLearner.load"
-    return TypeError(f"a {name} that was fitted cannot be pickled or copied; save(path) writes it, and {load}(path) opens it")
+class Unpicklable:
+    """What was fitted lies in the extension (`_fitted`): copies share it, and it cannot be pickled."""
+
+    #: What opens again that `save` wrote.
+    _opened_by = "MetricLearner.load"
+    _fitted: Any = None
+
+    def __copy__(self) -> Any:
+        copy = object.__new__(type(self))
+        copy.__dict__.update(self.__dict__)
+        return copy
+
+    def __getstate__(self) -> Any:
+        if self._fitted is not None:
+            raise TypeError(
+                f"a {type(self).__name__} that was fitted cannot be pickled; save(path) writes it, and {self._opened_by}(path) opens it"
+            )
+        return self.__dict__
 
 
 def column_names(X: Any) -> Optional[np.ndarray]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, Optional
 
 import numpy as np
 
@@ -25,14 +25,13 @@ class Labels:
         The classes as the library and the command call them.
     """
 
-    def __init__(self, codes: np.ndarray, classes: np.ndarray, unknown: Any) -> None:
+    def __init__(
+        self, codes: np.ndarray, classes: np.ndarray, unknown: Any, names: Optional[list[str]] = None
+    ) -> None:
         self.codes = np.require(codes, np.int64, ["C"])
         self.classes = classes
         self._unknown = unknown
-
-    @property
-    def names(self) -> list[str]:
-        return [_name(value).strip() for value in self.classes.tolist()]
+        self.names = [_name(value) for value in classes.tolist()] if names is None else names
 
     @property
     def given(self) -> tuple[np.ndarray, list[str]]:
@@ -133,6 +132,8 @@ def _of_numbers(values: np.ndarray, numbers: np.ndarray, unknown: Any) -> Labels
 def _of_floats(values: np.ndarray, name: str) -> Labels:
     if np.isinf(values).any():
         raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
+    # From here on a floating number does not tell whole ones apart.
+    most = 2 ** (np.finfo(values.dtype).nmant + 1)
     values = values.astype(np.float64)
     missing = np.isnan(values)
     whole = np.where(missing, UNKNOWN, values)
@@ -141,9 +142,9 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
             f"Unknown label type: continuous: {name} holds numbers that are not whole; classes are "
             "whole numbers or words"
         )
-    if (np.abs(whole) >= 2**53).any():
+    if (np.abs(whole) >= most).any():
         raise ValueError(
-            f"{name} holds {whole[np.abs(whole) >= 2**53][0]:.0f} as a floating number, which does not tell it from its neighbours; "
+            f"{name} holds {whole[np.abs(whole) >= most][0]:.0f} as a floating number, which does not tell it from its neighbours; "
             "give whole numbers or words"
         )
     return _of_numbers(whole, whole, UNKNOWN)
@@ -166,7 +167,9 @@ def _of_words(values: np.ndarray, name: str) -> Labels:
     if len(bare) < len(classes):
         twice = classes[place == np.flatnonzero(np.bincount(place) > 1)[0]].tolist()
         raise ValueError(f"{name} has the classes {twice[0]!r} and {twice[1]!r}, which differ in spaces alone; remove these")
-    return Labels(codes, classes, "")
+    # A whole number with a fraction of zeros is written so by who gives it, and called without by all else.
+    called = {word: names[code] for word, code in zip(spelled.tolist(), meant) if code >= 0}
+    return Labels(codes, classes, "", [called.get(word, word) for word in np.char.strip(classes).tolist()])
 
 
 def _of_whole(present: np.ndarray, missing: np.ndarray, name: str) -> Labels:

@@ -48,7 +48,7 @@ def outside() -> int:
     """How many frames up the caller of this package is."""
     here, level = os.path.dirname(__file__), 2
     frame = sys._getframe(2)
-    while frame is not None and os.path.dirname(frame.f_code.co_filename) == here:
+    while frame is not None and os.path.dirname(frame.f_code.co_filename).startswith(here):
         frame, level = frame.f_back, level + 1
     return level
 

@@ -9,7 +9,7 @@ from typing import Any, Optional
 
 import numpy as np
 
-from ._base import Base, NotFittedError, stripped, unpicklable
+from ._base import Base, NotFittedError, Unpicklable, stripped
 from ._fit import fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
@@ -18,7 +18,7 @@ from ._views import digest_of, other, read, readings_of, texts
 from ._work import count, how
 
 
-class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
+class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
     """Learn one space for several views, so that an item of one finds items in another.
 
     This is ``likewise fit`` with a recipe across views: the same model for the same seed, with its numbers.
@@ -76,6 +76,8 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
     >>> items.shape
     (3, 5)
     """
+
+    _opened_by = "CrossModalLearner.load"
 
     def __init__(
         self,
@@ -234,7 +236,7 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         """
         run = os.fspath(path)
         if not os.path.isdir(run):
-            raise FileNotFoundError(f"{run}: no such folder")
+            raise FileNotFoundError(f"{run}: {'a file; give the folder of a run' if os.path.exists(run) else 'no such folder'}")
         fitted = AcrossRun.load(run, how())
         settings = json.loads(fitted.settings)
         learner = cls(settings["name"])
@@ -248,11 +250,6 @@ class CrossModalLearner(Base):  # type: ignore[misc,valid-type]
         learner.verdict_ = learner.results_["verdict"]
         learner.embeddings_ = {name: fitted.embedded(name)[1] for name in learner.views_}
         return learner
-
-    def __getstate__(self) -> Any:
-        if hasattr(self, "views_"):
-            raise unpicklable(self)
-        return super().__getstate__()
 
     def _check_fitted(self, what: str) -> None:
         if not hasattr(self, "views_"):

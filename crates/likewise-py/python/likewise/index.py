@@ -134,7 +134,7 @@ class Index:
         """Open what `save` or ``likewise index`` wrote."""
         path = os.fspath(path)
         if not os.path.isdir(path):
-            raise FileNotFoundError(f"{path}: no such folder")
+            raise FileNotFoundError(f"{path}: {'a file; give the folder of an index' if os.path.exists(path) else 'no such folder'}")
         index = cls.__new__(cls)
         index.metric, index._names = "cosine", None
         index._work = n_jobs, verbose

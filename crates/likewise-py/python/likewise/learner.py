@@ -347,7 +347,7 @@ class MetricLearner(TransformerMixin, Estimator):
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of `transform`: ``metriclearner0`` and so on."""
         self._check_fitted("get_feature_names_out")
-        return np.array([f"metriclearner{column}" for column in range(self._model.output_dim)], dtype=object)
+        return np.array([f"{type(self).__name__.lower()}{column}" for column in range(self._model.output_dim)], dtype=object)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -8,7 +8,7 @@ from typing import Any, Optional
 import numpy as np
 
 from . import _likewise
-from ._arrays import as_numpy, csr, matrix, rows_of_items, to_json
+from ._arrays import csr, matrix, rows_of_items, to_json, weights
 from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
@@ -225,9 +225,12 @@ class LabelPropagation(ClassifierMixin, Estimator):
 
         Items that were fitted are best asked of `transduction_`.
         """
-        shares = self.predict_proba(X)
-        codes = np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
+        codes = self._codes_of(X)
         return self._labels.decoded(codes)
+
+    def _codes_of(self, X: Any) -> np.ndarray:
+        shares = self.predict_proba(X)
+        return np.where(shares.any(axis=1), shares.argmax(axis=1), -1)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of items whose class `predict` finds, of those whose class `y` knows.
@@ -248,15 +251,18 @@ class LabelPropagation(ClassifierMixin, Estimator):
         ValueError
             Where no class is known.
         """
-        found = self.predict(X)
+        found = self._codes_of(X)
         given = encode(y, len(found))
-        known = given.codes >= 0
+        weight = weights(sample_weight, len(found), "sample_weight").astype(np.float64)
+        if not (weight >= 0).all() or np.isinf(weight).any():
+            raise ValueError("sample_weight must be finite and at least 0")
+        # By the names of classes, which are those of the fit however they are written.
+        number = {called: code for code, called in enumerate(self._labels.names)}
+        wanted = np.array([*(number.get(called, -2) for called in given.names), -2])[np.maximum(given.codes, -1)]
+        known = (given.codes >= 0) & (weight > 0)
         if not known.any():
             raise ValueError("y: no class is known; give some labels to be found")
-        wanted = given.decoded(given.codes)
-        right = np.array([one == other for one, other in zip(found[known].tolist(), wanted[known].tolist())], float)
-        weights = None if sample_weight is None else as_numpy(sample_weight, "sample_weight")[known]
-        return float(np.average(right, weights=weights))
+        return float(np.average((found == wanted)[known], weights=weight[known]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

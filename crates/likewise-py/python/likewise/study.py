@@ -7,7 +7,7 @@ import os
 from typing import Any, Optional
 
 from ._arrays import matrix
-from ._base import column_names, stripped, unpicklable
+from ._base import Unpicklable, column_names, stripped
 from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
@@ -16,7 +16,7 @@ from ._work import how
 from .learner import MetricLearner
 
 
-class Study:
+class Study(Unpicklable):
     """Measure a recipe beside its baselines: features as they are, labels alone, all labels.
 
     Parameters
@@ -129,11 +129,6 @@ class Study:
             verbose=self.verbose,
         )
         return self.table
-
-    def __getstate__(self) -> Any:
-        if self._fitted is not None:
-            raise unpicklable(self)
-        return self.__dict__
 
     @property
     def _done(self) -> Fitted:

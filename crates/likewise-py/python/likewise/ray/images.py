@@ -9,15 +9,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import warnings
 from typing import Any, NamedTuple, Optional
 
 from .._likewise import IMAGE_ENDINGS
-from .._work import count
+from .._work import LikewiseWarning, count
 from . import files
 from .crew import Crew
 
-#: What the command reads as images, by their names.
+#: What the command reads as images by their names.
 KINDS = tuple(f".{ending}" for ending in IMAGE_ENDINGS)
+#: How files of JPEG, PNG, GIF and TIFF begin.
+BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*")
 #: Images of a task: what is lost with a worker.
 IMAGES = 1024
 #: What of a run is not needed to embed by it, and may be large.
@@ -56,9 +59,13 @@ def embed(
     found = system.find(path, detail=True)
     # A link says of itself when it was made, not when the image was.
     whole = (system.info if of.get("islink") else lambda _, of=of: of for of in found.values())
-    stamps = {
-        name[len(root) :]: files.tag(info(name)) for name, info in zip(found, whole) if _is_image(name, path)
-    }
+    stamps = {}
+    for name, info in zip(found, whole):
+        try:
+            if _is_image(name, path) or _begins_as_image(system, name, path):
+                stamps[name[len(root) :]] = files.tag(info(name))
+        except FileNotFoundError:
+            warnings.warn(f"{name} leads to no file, and is left out", LikewiseWarning, stacklevel=4)
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
     batches = [
@@ -120,8 +127,19 @@ def _here(run: str, digest: str) -> str:
 
 
 def _is_image(name: Any, folder: str) -> bool:
-    below = str(name)[len(folder.rstrip("/")) :].split("/")
-    return below[-1].lower().endswith(KINDS) and not any(part.startswith(".") for part in below)
+    return str(name).lower().endswith(KINDS) and not _is_hidden(name, folder)
+
+
+def _is_hidden(name: Any, folder: str) -> bool:
+    return any(part.startswith(".") for part in str(name)[len(folder.rstrip("/")) :].split("/"))
+
+
+def _begins_as_image(system: Any, name: Any, folder: str) -> bool:
+    """Whether the first bytes of a file prove an image, as the command believes them."""
+    if _is_hidden(name, folder):
+        return False
+    head = system.cat_file(name, start=0, end=16)
+    return head.startswith(BEGINNINGS) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def _digest(run: str) -> str:

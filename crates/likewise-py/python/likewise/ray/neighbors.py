@@ -34,7 +34,7 @@ def neighbors(
     """The `k` nearest neighbours of every item by cosine: all are compared with all, or those that are likely near.
 
     Exact lists are those of `likewise.KNeighborsGraph` with ``standardize=False``, ties by the smaller index, however the
-    rows are cut. A processor compares some 5 10^10 / d pairs a second, so that 10 million items of 128 columns take some three
+    rows are cut. A processor compares some 4 10^10 / d pairs a second, so that 10 million items of 128 columns take some four
     days of one; with ``approx=True`` an item is compared with those of the cells that are nearest to it.
 
     **Not** for what fits into one machine: there ``KNeighborsGraph(approx=True)`` takes 10 million items.
