@@ -6,7 +6,6 @@ LIKEWISE is the program; DATA holds mnist, fashion-mnist and cifar10; OUT become
 pandas and pyarrow. Nothing is learned: the program mines, and hidden labels count.
 """
 
-import argparse
 import json
 import subprocess
 import tempfile
@@ -14,14 +13,12 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from draws import DRAWS, asked, cell
 
-DRAWS = 5
 # Name, folder, network, labels a class: as in Table 1. For CIFAR-10 the paper begins with a network that labels have trained.
 SETS = [("MNIST", "mnist", "mnist", 10), ("Fashion-MNIST", "fashion-mnist", "mnist", 10), ("CIFAR-10", "cifar10", None, 100)]
 UNLABELED = 9000
 K = 10
-T_FOUR = 2.776
-SHARES = ["positive", "negative", "right", "wrong"]
 RECIPE = """base = "mixed-lp"
 pseudo_labels = {{ kind = "none" }}
 learner.model = {{ kind = "network", encoder = {{ name = "{network}", frozen_norm = false }} }}
@@ -76,34 +73,24 @@ def mined(program, rows, truth, labels_per_class, seed, folder):
     return [float(share.mean()) for share in (near, far, near & ~far, ~near & far)]
 
 
-def cell(values):
-    values = 100 * np.array(values)
-    half = T_FOUR * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.1f} ±{half:.1f}"
-
-
 def main():
-    asked = argparse.ArgumentParser()
-    asked.add_argument("program", type=Path)
-    asked.add_argument("data", type=Path)
-    asked.add_argument("out", type=Path)
-    asked = asked.parse_args()
+    given = asked()
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for name, data, network, labels in SETS:
-            pixels, truth = pixels_of(asked.data / data)
-            of_pixels = [mined(asked.program, pixels, truth, labels, seed, folder) for seed in range(DRAWS)]
+            pixels, truth = pixels_of(given.data / data)
+            of_pixels = [mined(given.program, pixels, truth, labels, seed, folder) for seed in range(DRAWS)]
             found.append({"data": name, "neighbours": "of pixels", "draws": of_pixels})
             if network is None:
                 continue
             of_network = []
             for seed in range(DRAWS):
-                rows, truth = rows_of(asked.program, asked.data / data, network, seed, folder)
-                of_network.append(mined(asked.program, rows, truth, labels, seed, folder))
+                rows, truth = rows_of(given.program, given.data / data, network, seed, folder)
+                of_network.append(mined(given.program, rows, truth, labels, seed, folder))
             found.append({"data": name, "neighbours": "of the network, untrained", "draws": of_network})
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "results.json").write_text(json.dumps(found, indent=1) + "\n")
-    (asked.out / "README.md").write_text("\n".join(page(found)) + "\n")
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "results.json").write_text(json.dumps(found, indent=1) + "\n")
+    (given.out / "README.md").write_text("\n".join(page(found)) + "\n")
 
 
 def page(found):
@@ -111,7 +98,7 @@ def page(found):
     yield ""
     yield "`python experiments/dutta2021-triplets.py LIKEWISE DATA OUT`: triplets of Dutta, Harandi and Sekhar (AAAI 2021) of one partition, the labeled images and"
     yield f"{UNLABELED:,} others, from the {K} nearest neighbours of each, sorted by propagated affinity: the first half are positives, the second negatives. In percent of the"
-    yield f"triplets, by hidden labels: positives and negatives of the anchor's class, and triplets that tell classes apart, in the right order (positive of its class,"
+    yield "triplets, by hidden labels: positives and negatives of the anchor's class, and triplets that tell classes apart, in the right order (positive of its class,"
     yield f"negative of another) and in the wrong one. Means of {DRAWS} draws of labels, images and weights; ± is half of the 95 % interval."
     yield ""
     yield "| images | neighbours | positives of its class | negatives of its class | right order | wrong order |"

@@ -6,7 +6,6 @@ LIKEWISE is the program; DATA holds liang2017/caltech10-50.npz and caltech20-50.
 OUT becomes a folder with README.md and results.json. Needs numpy and pyarrow.
 """
 
-import argparse
 import json
 import subprocess
 import tempfile
@@ -14,15 +13,14 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
+from draws import DRAWS, asked, cell
 
-DRAWS = 5
 VIEWS = ["hist", "glcm", "lbp", "gist", "phog", "sift", "dsift", "surf", "gb"]
 SETS = [("Caltech10, nine descriptors", "caltech10-50.npz", VIEWS), ("Caltech20, nine descriptors", "caltech20-50.npz", VIEWS)]
 # The share of the winner's votes in the confidence.
 WAYS = [("margin", 0.0), ("max", 1.0), ("max+margin", 0.5)]
 # 6 labels of 30 fitted items a class: the paper's training ratio of 20 %.
 LABELS = 6
-T_FOUR = 2.776
 
 
 def one(program, file, views, share, seed, folder):
@@ -46,24 +44,14 @@ def one(program, file, views, share, seed, folder):
     return found
 
 
-def cell(values):
-    values = 100 * np.array(values)
-    half = T_FOUR * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.1f} ±{half:.1f}"
-
-
 def main():
-    asked = argparse.ArgumentParser()
-    asked.add_argument("program", type=Path)
-    asked.add_argument("data", type=Path)
-    asked.add_argument("out", type=Path)
-    asked = asked.parse_args()
+    given = asked()
     results, lines = {}, []
     for name, file, views in SETS:
         by_way = {}
         for way, share in WAYS:
             with tempfile.TemporaryDirectory() as folder:
-                run = lambda seed: one(asked.program, asked.data / "liang2017" / file, views, share, seed, Path(folder) / str(seed))
+                run = lambda seed: one(given.program, given.data / "liang2017" / file, views, share, seed, Path(folder) / str(seed))
                 by_way[way] = [run(seed) for seed in range(DRAWS)]
             print(name, way, by_way[way], flush=True)
         results[name] = by_way
@@ -73,9 +61,9 @@ def main():
             taken = np.mean([draw[role][2] for draw in by_way["max+margin"]])
             lines.append(f"| {name} | {role} | " + " | ".join(cells) + f" | {taken:.0f} |")
     text = Path(__file__).with_suffix(".md").read_text().replace("TABLE\n", "\n".join(lines) + "\n")
-    asked.out.mkdir(parents=True, exist_ok=True)
-    (asked.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
-    (asked.out / "README.md").write_text(text)
+    given.out.mkdir(parents=True, exist_ok=True)
+    (given.out / "results.json").write_text(json.dumps(results, indent=1) + "\n")
+    (given.out / "README.md").write_text(text)
 
 
 main()

@@ -133,7 +133,7 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
     if np.isinf(values).any():
         raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
     # From here on a floating number does not tell whole ones apart.
-    most = 2 ** (np.finfo(values.dtype).nmant + 1)
+    most = 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1)
     values = values.astype(np.float64)
     missing = np.isnan(values)
     whole = np.where(missing, UNKNOWN, values)
