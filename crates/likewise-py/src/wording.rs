@@ -14,8 +14,8 @@ pub(crate) fn in_python(message: &str, k: &str) -> String {
     let word = |(place, part): (usize, &&str)| match part.split_once(' ') {
         _ if place % 2 == 0 => (*part).to_owned(),
         None if *part == "k" => k.to_owned(),
-        _ if *part == "likewise explain" => "`likewise.names`".to_owned(),
-        None if *part == "multi_label" => "`likewise fit --multi-label`".to_owned(),
+        Some(("likewise", "explain")) => "`likewise.names`".to_owned(),
+        None if *part == "multi_label" => "`multi_label` of the command `likewise fit`".to_owned(),
         Some((name, value)) if name != "likewise" => format!("{name}=\"{value}\""),
         _ => format!("`{part}`"),
     };

@@ -327,7 +327,7 @@ def test_words_mean_what_the_command_reads():
     assert one.classes_.tolist() == ["1", "2"] and set(one.transduction_) == {"1", "2"}
     with pytest.warns(likewise.LikewiseWarning, match='"none" and read as a class'):
         assert "none" in likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "none", "cat")).classes_
-    with pytest.warns(likewise.LikewiseWarning, match="read them as several with `likewise fit --multi-label`"):
+    with pytest.warns(likewise.LikewiseWarning, match="read them as several with `multi_label` of the command `likewise fit`"):
         likewise.LabelPropagation(n_neighbors=5).fit(x, np.where(y == 0, "cat|dog", "cat"))
 
 
