@@ -44,7 +44,7 @@ def test_what_was_fitted_survives_a_pickle():
     assert np.array_equal(again.predict(x[:9]), spread.predict(x[:9]))
 
 
-def test_what_cannot_be_pickled_says_what_to_do():
+def test_what_cannot_be_pickled_says_what_to_do(tmp_path):
     x, y = blobs()
     views = {"a": x, "b": x[:, :3]}
     across = likewise.CrossModalLearner("cca")
@@ -56,7 +56,11 @@ def test_what_cannot_be_pickled_says_what_to_do():
         with pytest.raises(TypeError, match=rf"^a {type(fitted).__name__} that was fitted cannot .*save.path. writes it, and {load}.load"):
             pickle.dumps(fitted)
     assert copy.copy(study).verdict == study.verdict
-    assert np.array_equal(copy.copy(across).transform(x, "a"), across.transform(x, "a"))
+    for copied in (copy.copy(across), copy.deepcopy(across)):
+        assert np.array_equal(copied.transform(x, "a"), across.transform(x, "a"))
+    loaded = likewise.CrossModalLearner.load(across.save(tmp_path / "run"))
+    with pytest.raises(TypeError, match="CrossModalLearner.load opens its folder again$"):
+        pickle.dumps(loaded)
 
 
 def test_items_of_which_nothing_is_known_do_not_count_in_the_score():
@@ -71,7 +75,7 @@ def test_items_of_which_nothing_is_known_do_not_count_in_the_score():
     assert np.isclose(fit.score(x, y, weights), np.average(found == y, weights=weights))
     with pytest.raises(ValueError, match="no class is known"):
         fit.score(x, np.full(len(y), -1))
-    for wrong in (weights[:5], 2.0, -weights, np.where(y == 0, np.nan, 1)):
+    for wrong in (weights[:5], 2.0, -weights, np.where(y == 0, np.nan, 1), 0 * weights):
         with pytest.raises(ValueError, match="^sample_weight"):
             fit.score(x, y, wrong)
 

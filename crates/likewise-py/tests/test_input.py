@@ -560,3 +560,46 @@ def test_flags_are_true_or_false():
     ):
         with pytest.raises(TypeError, match="= 'no': must be True or False"):
             fit()
+
+
+def test_flags_beside_what_is_missing_are_flags(tmp_path):
+    x, y = blobs(n=40, classes=2)
+    flags = y == 1
+    whole = likewise.LabelPropagation(n_neighbors=5).fit(x, flags)
+    gaps = np.where(np.arange(40) % 5 == 0, None, flags)
+    for given in (gaps, gaps.tolist()):
+        some = likewise.LabelPropagation(n_neighbors=5).fit(x, given)
+        assert some.classes_.dtype == bool and some.transduction_.tolist() == flags.tolist()
+        # As numbers, which the command reads of a column of flags, and as what they are.
+        for truth in (flags, gaps, y):
+            assert some.score(x, truth) == whole.score(x, truth) == 1
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    some = likewise.LabelPropagation(n_neighbors=5).fit(x, pandas.Series(gaps, dtype="boolean"))
+    assert some.classes_.tolist() == [False, True]
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    likewise.Study(x, flags, recipe="rca").save(tmp_path / "run")
+    assert set(parquet.read_table(tmp_path / "run/items.parquet")["label"].to_pylist()) == {"0", "1"}
+
+
+@pytest.mark.parametrize("kind, most", [(np.float16, 2**11), (np.float32, 2**24), (np.float64, 2**53), (np.longdouble, 2**53)])
+def test_floating_numbers_are_classes_while_they_tell_whole_ones_apart(kind, most):
+    x, y = blobs(n=40, classes=2)
+    for first, sound in [(most - 2, True), (most, False)]:
+        given = np.array([first + one for one in y.tolist()], kind)
+        gallery = lambda y: likewise.metrics.map_at_r(x, y, gallery=(x, y))  # noqa: E731
+        for ask in (lambda y: likewise.metrics.map_at_r(x, y), gallery):
+            for labels in (given, given.astype(object) if kind is np.longdouble else np.array(list(given), object)):
+                if sound:
+                    assert ask(labels) > 0.9
+                else:
+                    with pytest.raises(ValueError, match="does not tell it from its neighbours"):
+                        ask(labels)
+
+
+def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
+    (tmp_path / "file").touch()
+    for load in (likewise.MetricLearner.load, likewise.CrossModalLearner.load, likewise.Index.load, likewise.describe):
+        with pytest.raises(ValueError, match="file: a file; give the folder of "):
+            load(tmp_path / "file")
+        with pytest.raises(FileNotFoundError, match="nothing: no such folder"):
+            load(tmp_path / "nothing")

@@ -138,7 +138,7 @@ def photos(tmp_path_factory):
         for number in range(12):
             pixels = np.clip(rng.normal(colour, 40, size=(24, 24, 3)), 0, 255).astype(np.uint8)
             # Whatever an image is called: what it holds says how it is read.
-            ending = (IMAGE_ENDINGS + ["BMP"])[number + (name == "blue")]
+            ending = (IMAGE_ENDINGS + ["BMP"])[number + 2 * (name == "blue")]
             (folder / "images" / name / f"{number:02}.{ending}").write_bytes(bmp(pixels))
     (folder / "images/.thumbnails").mkdir()
     (folder / "images/.thumbnails/00.bmp").write_bytes(bmp(pixels))
@@ -153,15 +153,23 @@ def test_images_are_embedded_as_by_the_command(photos, likewise_command):
     (photos / "images/blue/black").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
     (photos / "images/blue/notes").write_text("none")
     (photos / "images/blue/lost.png").symlink_to(photos / "nothing")
+    # None of these is an image, as to the command.
+    (photos / "images/blue/lost").symlink_to(photos / "nothing")
+    (photos / "images/blue/latest").symlink_to(photos / "images/red")
+    (photos / "images/blue/_SUCCESS").touch()
+    os.mkfifo(photos / "images/blue/pipe")
     likewise_command("fit", "images", "--encoder", "hist", "--recipe", "label-rca", "-o", "run", "-q", cwd=photos)
     likewise_command("embed", "run", "images", "-o", "whole.parquet", cwd=photos)
-    with pytest.warns(likewise.LikewiseWarning, match="lost.png leads to no file"):
+    with pytest.warns(likewise.LikewiseWarning, match="lost.png leads to no file") as told:
         paths = likewise.ray.embed(photos / "run", photos / "images", photos / "out", batch_rows=7)
+    assert [of.filename for of in told] == [__file__]
     (photos / "images/blue/lost.png").unlink()
     assert [os.path.basename(path) for path in paths] == [f"embeddings-{i:06}.parquet" for i in range(4)]
     made = arrow.concat_tables([parquet.read_table(path) for path in paths])
     whole = parquet.read_table(photos / "whole.parquet")
     assert made["id"].to_pylist() == whole["id"].to_pylist()
+    # Seven images, which may all be red ones, do not tell the classes of the folder.
+    assert made.column_names == [name for name in whole.column_names if name != "label"] != whole.column_names
     as_rows = lambda table: np.array(table["vector"].to_pylist(), np.float32)  # noqa: E731
     np.testing.assert_allclose(as_rows(made), as_rows(whole), atol=1e-6)
     # What is there is not made again; what is not, is.
@@ -169,6 +177,11 @@ def test_images_are_embedded_as_by_the_command(photos, likewise_command):
     os.remove(paths[1])
     likewise.ray.embed(photos / "run", photos / "images", photos / "out", batch_rows=7)
     assert [os.stat(path).st_mtime_ns == time for path, time in zip(paths, before)] == [True, False, True, True]
+    # Where no image has an ending.
+    (photos / "bare").mkdir()
+    (photos / "bare/black").write_bytes((photos / "images/blue/black").read_bytes())
+    (only,) = likewise.ray.embed(photos / "run", photos / "bare", photos / "one")
+    assert parquet.read_table(only)["id"].to_pylist() == ["black"]
     (photos / "images/red/broken.bmp").write_bytes(b"no picture")
     with pytest.raises(ValueError, match="broken.bmp"):
         likewise.ray.embed(photos / "run", photos / "images", photos / "other")

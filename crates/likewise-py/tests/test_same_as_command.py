@@ -204,3 +204,18 @@ def test_the_command_in_the_package(files, likewise_command):
     assert json.loads(ours.stdout) == json.loads(likewise_command(*words, cwd=folder))
     wrong = subprocess.run([sys.executable, "-m", "likewise", "nosuch"], capture_output=True)
     assert wrong.returncode == 2
+
+
+def test_classes_are_learned_in_the_order_of_the_command(files, likewise_command):
+    folder, x, _, _ = files
+    # As words "10" comes before "2".
+    y = np.arange(len(x)) % 12
+    np.save(folder / "many.npy", y)
+    said = likewise_command(
+        "fit", "x.npy", "--labels", "many.npy", "--recipe", "label-rca", "--split", "item",
+        "--labels-per-class", 3, "--draws", 1, "-o", "run", "--json", cwd=folder,
+    )  # fmt: skip
+    for given in (y, y.astype(str), y.astype(str).astype(object)):
+        study = likewise.Study(x, given, recipe="label-rca", split="item", labels_per_class=3, draws=1)
+        study.run()
+        assert study.results == json.loads(said)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections import Counter
@@ -24,10 +25,6 @@ except ImportError:
         """A classifier."""
 
         _estimator_type = "classifier"
-
-        def score(self, X: Any, y: Any) -> float:
-            """Share of items whose class is predicted."""
-            return float(np.mean(self.predict(X) == np.asarray(y)))  # type: ignore[attr-defined]
 
     class TransformerMixin:  # type: ignore[no-redef]
         """A transformer."""
@@ -72,19 +69,26 @@ except ImportError:
 class Unpicklable:
     """What was fitted lies in the extension (`_fitted`): copies share it, and it cannot be pickled."""
 
-    #: What opens again that `save` wrote.
-    _opened_by = "MetricLearner.load"
+    #: How to have it again.
+    _kept_by = "save(path) writes it, and MetricLearner.load(path) opens it"
     _fitted: Any = None
 
     def __copy__(self) -> Any:
-        copy = object.__new__(type(self))
-        copy.__dict__.update(self.__dict__)
-        return copy
+        copied = object.__new__(type(self))
+        copied.__dict__.update(self.__dict__)
+        return copied
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        # As if it had been copied before.
+        memo[id(self._fitted)] = self._fitted
+        copied = memo[id(self)] = object.__new__(type(self))
+        copied.__dict__.update(copy.deepcopy(self.__dict__, memo))
+        return copied
 
     def __getstate__(self) -> Any:
         if self._fitted is not None:
             raise TypeError(
-                f"a {type(self).__name__} that was fitted cannot be pickled; save(path) writes it, and {self._opened_by}(path) opens it"
+                f"a {type(self).__name__} that was fitted cannot be pickled; {self._kept_by}"
             )
         return self.__dict__
 

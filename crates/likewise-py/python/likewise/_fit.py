@@ -26,7 +26,7 @@ def fit(
     **asked: Any,
 ) -> Fitted:
     """Learn from one view or several side by side, and measure unless that is not asked for."""
-    given = None if labels is None else labels.given
+    given = None if labels is None else labels.in_order
     wanted = to_ask(len(views[0][1]), **asked)
     return _likewise.fit(views, given, tuples, wanted, how(n_jobs, verbose))
 
@@ -40,7 +40,7 @@ def fit_across(
     **asked: Any,
 ) -> Across:
     """Learn across views, and measure."""
-    given = None if labels is None else labels.given
+    given = None if labels is None else labels.in_order
     wanted = to_ask(len(views[0][1]), **asked)
     return _likewise.fit_across(views, given, wanted, how(n_jobs, verbose))
 

@@ -38,6 +38,15 @@ class Labels:
         """What the extension reads."""
         return self.codes, self.names
 
+    @property
+    def in_order(self) -> tuple[np.ndarray, list[str]]:
+        """`given` with the classes in the order of the command, by number where all are whole ones: labels are drawn, and
+        training begins, class by class."""
+        meant, _, _ = _likewise.label_words(self.names, [1] * len(self.names))
+        # The last two stand for what is outside and what is unknown.
+        place = np.array([*meant, OUTSIDE, UNKNOWN], np.int64)
+        return place[self.codes], [self.names[code] for code in np.argsort(meant)]
+
     def decoded(self, codes: np.ndarray) -> np.ndarray:
         """Classes by their values again; what stands for unknown where there is none."""
         known = codes >= 0
@@ -77,8 +86,7 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
         )
     kind = values.dtype.kind
     if kind == "b":
-        classes, codes = np.unique(values, return_inverse=True)
-        return Labels(codes, classes, None)
+        return _of_flags(values, np.zeros(len(values), dtype=bool))
     if kind in "iu":
         return _of_numbers(values, values, UNKNOWN)
     if kind == "f":
@@ -129,11 +137,27 @@ def _of_numbers(values: np.ndarray, numbers: np.ndarray, unknown: Any) -> Labels
     return Labels(codes, classes, unknown)
 
 
+def _of_flags(values: np.ndarray, missing: np.ndarray) -> Labels:
+    """True and False, which the command calls 1 and 0."""
+    codes = np.full(len(values), UNKNOWN, np.int64)
+    classes, codes[~missing] = np.unique(values[~missing].astype(bool), return_inverse=True)
+    return Labels(codes, classes, None, [str(int(value)) for value in classes])
+
+
+def told_apart(values: np.ndarray, name: str) -> None:
+    """Refuses floating numbers from where on these do not tell whole ones apart."""
+    large = np.abs(values) >= 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1)
+    if large.any():
+        raise ValueError(
+            f"{name} holds {values[large][0]:.0f} as a floating number, which does not tell it from its neighbours; "
+            "give whole numbers or words"
+        )
+
+
 def _of_floats(values: np.ndarray, name: str) -> Labels:
     if np.isinf(values).any():
         raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
-    # From here on a floating number does not tell whole ones apart.
-    most = 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1)
+    told_apart(values, name)
     values = values.astype(np.float64)
     missing = np.isnan(values)
     whole = np.where(missing, UNKNOWN, values)
@@ -141,11 +165,6 @@ def _of_floats(values: np.ndarray, name: str) -> Labels:
         raise ValueError(
             f"Unknown label type: continuous: {name} holds numbers that are not whole; classes are "
             "whole numbers or words"
-        )
-    if (np.abs(whole) >= most).any():
-        raise ValueError(
-            f"{name} holds {whole[np.abs(whole) >= most][0]:.0f} as a floating number, which does not tell it from its neighbours; "
-            "give whole numbers or words"
         )
     return _of_numbers(whole, whole, UNKNOWN)
 
@@ -185,9 +204,13 @@ def _of_whole(present: np.ndarray, missing: np.ndarray, name: str) -> Labels:
 def _of_objects(values: np.ndarray, name: str) -> Labels:
     missing = np.array([is_missing(value) for value in values], dtype=bool)
     present = values[~missing]
+    if len(present) and all(isinstance(value, (bool, np.bool_)) for value in present):
+        return _of_flags(values, missing)
     if len(present) and all(isinstance(value, (int, float, np.number)) for value in present):
         if all(isinstance(value, (int, np.integer)) for value in present):
             return _of_whole(present, missing, name)
+        for kind in {value.dtype for value in present if isinstance(value, np.floating)}:
+            told_apart(np.array([value for value in present if getattr(value, "dtype", None) == kind]), name)
         numbers = np.full(len(values), np.nan)
         numbers[~missing] = present.astype(np.float64)
         return _of_floats(numbers, name)

@@ -46,11 +46,29 @@ class Listener:
 
 def outside() -> int:
     """How many frames up the caller of this package is."""
-    here, level = os.path.dirname(__file__), 2
+    here, level = os.path.dirname(__file__) + os.sep, 2
     frame = sys._getframe(2)
-    while frame is not None and os.path.dirname(frame.f_code.co_filename).startswith(here):
+    while frame is not None and frame.f_code.co_filename.startswith(here):
         frame, level = frame.f_back, level + 1
     return level
+
+
+def folder(path: Any, what: str) -> str:
+    """The path of a folder, which holds `what`.
+
+    Raises
+    ------
+    FileNotFoundError
+        Where there is none.
+    ValueError
+        Where it is a file.
+    """
+    name = os.fspath(path)
+    if os.path.isdir(name):
+        return name
+    if os.path.exists(name):
+        raise ValueError(f"{name}: a file; give the folder of {what}")
+    raise FileNotFoundError(f"{name}: no such folder")
 
 
 class _Lines:

@@ -15,7 +15,7 @@ from ._labels import encode
 from ._likewise import AcrossRun
 from ._table import Reading, reading_of
 from ._views import digest_of, other, read, readings_of, texts
-from ._work import count, how
+from ._work import count, folder, how
 
 
 class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
@@ -77,7 +77,7 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
     (3, 5)
     """
 
-    _opened_by = "CrossModalLearner.load"
+    _kept_by = "save(path) writes it, and CrossModalLearner.load(path) opens it"
 
     def __init__(
         self,
@@ -234,13 +234,12 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
             table that was fitted, columns are brought to the same scale, and may not be missing; a view of which words or
             dates became features is asked by ``likewise search``.
         """
-        run = os.fspath(path)
-        if not os.path.isdir(run):
-            raise FileNotFoundError(f"{run}: {'a file; give the folder of a run' if os.path.exists(run) else 'no such folder'}")
+        run = folder(path, "a run")
         fitted = AcrossRun.load(run, how())
         settings = json.loads(fitted.settings)
         learner = cls(settings["name"])
         learner._fitted, learner.ids_ = fitted, fitted.ids
+        learner._kept_by = "CrossModalLearner.load opens its folder again"
         learner._columns = dict(fitted.views())
         learner.views_ = list(learner._columns)
         config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Optional
 import numpy as np
 
 from . import _likewise
-from ._work import count, how, seed
+from ._work import count, folder, how, seed
 
 
 class Images(NamedTuple):
@@ -81,9 +81,6 @@ def describe(
         "skip_bad": bool(skip_bad),
         "seed": seed(random_state),
     }
-    folder = os.fspath(images)
-    if not os.path.isdir(folder):
-        raise FileNotFoundError(f"{folder}: no such folder")
-    found = _likewise.describe(folder, asked, how(n_jobs, verbose))
+    found = _likewise.describe(folder(images, "images"), asked, how(n_jobs, verbose))
     y, split = (None if of is None else np.array(of) for of in (found["labels"], found["split"]))
     return Images(found["views"], y, found["ids"], split)

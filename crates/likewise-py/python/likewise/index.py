@@ -12,7 +12,7 @@ import numpy as np
 from . import _likewise
 from ._arrays import matrix
 from ._base import check_same_names, column_names
-from ._work import count, how, seed, word
+from ._work import count, folder, how, seed, word
 
 
 class Index:
@@ -132,9 +132,7 @@ class Index:
     @classmethod
     def load(cls, path: Any, *, n_jobs: Optional[int] = None, verbose: bool = False) -> Index:
         """Open what `save` or ``likewise index`` wrote."""
-        path = os.fspath(path)
-        if not os.path.isdir(path):
-            raise FileNotFoundError(f"{path}: {'a file; give the folder of an index' if os.path.exists(path) else 'no such folder'}")
+        path = folder(path, "an index")
         index = cls.__new__(cls)
         index.metric, index._names = "cosine", None
         index._work = n_jobs, verbose

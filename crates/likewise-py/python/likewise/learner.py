@@ -15,7 +15,7 @@ from ._labels import encode
 from ._likewise import Fitted, Model, beside, sees_views
 from ._table import Reading, reading_of, views_of
 from ._views import View, are_views, others, read, readings_of
-from ._work import flag, how
+from ._work import flag, folder, how
 
 
 class MetricLearner(TransformerMixin, Estimator):
@@ -185,9 +185,7 @@ class MetricLearner(TransformerMixin, Estimator):
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
             features, ``likewise embed`` embeds such a table.
         """
-        run = Path(path)
-        if not run.is_dir():
-            raise FileNotFoundError(f"{run}: {'a file; give the folder of a run' if run.exists() else 'no such folder'}")
+        run = Path(folder(path, "a run"))
         try:
             config = json.loads((run / "config.json").read_text(encoding="utf-8"))
             results = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
@@ -335,7 +333,7 @@ class MetricLearner(TransformerMixin, Estimator):
         if self.similarity_ not in ("cosine", "euclidean"):
             raise AttributeError(
                 f"rows that {self.recipe_} embeds compare by its model alone, so that there is no score of them; use pair_score, or "
-                "Study(X, y, recipe).results"
+                "Study(X, y, recipe=...).results"
             )
         return metrics.map_at_r(rows, y, metric=self.similarity_)
 

@@ -26,7 +26,7 @@ import numpy as np
 from . import _likewise
 from ._arrays import as_numpy, is_missing, matrix
 from ._base import check_same_names, column_names
-from ._labels import encode
+from ._labels import encode, told_apart
 from ._work import count, how, seed, word
 
 __all__ = [
@@ -60,6 +60,8 @@ def _asked(
         for name, of, wanted in zip(("y", "gallery"), both, (n, len(others))):
             if of.shape != (wanted,):
                 raise ValueError(f"{name} has labels of shape {of.shape} for {wanted} rows; give one label an item")
+            if of.dtype.kind == "f":
+                told_apart(of, name)
         y = np.array([one for of in both for one in of.tolist()], dtype=object)
         rows = np.concatenate([rows, others])
         searched = list(range(n, len(rows)))

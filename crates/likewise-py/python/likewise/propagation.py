@@ -259,9 +259,12 @@ class LabelPropagation(ClassifierMixin, Estimator):
         # By the names of classes, which are those of the fit however they are written.
         number = {called: code for code, called in enumerate(self._labels.names)}
         wanted = np.array([*(number.get(called, -2) for called in given.names), -2])[np.maximum(given.codes, -1)]
-        known = (given.codes >= 0) & (weight > 0)
+        known = given.codes >= 0
         if not known.any():
             raise ValueError("y: no class is known; give some labels to be found")
+        known &= weight > 0
+        if not known.any():
+            raise ValueError("sample_weight is 0 for all items whose class is known")
         return float(np.average((found == wanted)[known], weights=weight[known]))
 
     def __sklearn_tags__(self) -> Any:

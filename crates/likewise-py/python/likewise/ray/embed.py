@@ -56,8 +56,8 @@ def embed(
     out : path or URL
         Folder of the embeddings. Of ``.npy`` shards they are ``.npy`` (n_rows, n_components) float32; of ``.parquet``
         shards ``.parquet`` of the columns ``id``, ``label`` and ``split``, where there are such, and ``embedding``. Of
-        images ``embeddings-000000.parquet`` and so on, as ``likewise embed`` writes them: ids are the paths of the images
-        in their folder.
+        images ``embeddings-000000.parquet`` and so on of the columns that ``likewise embed`` writes but ``label`` and
+        ``split``, which a part of a folder does not tell: ``id``, the path of the image in the folder, and ``vector``.
     batch_rows : int or None
         Rows that are read and embedded at a time, images of a shard; None: 65,536 rows, 1,024 images.
     workers, threads, max_retries
@@ -79,13 +79,14 @@ def embed(
     >>> likewise.ray.embed("run/", "s3://bucket/items/", "s3://bucket/embeddings/")  # doctest: +SKIP
     """
     folder, crew = files.address(out, "out"), Crew(workers, threads, max_retries)
-    if images.is_folder(paths):
-        return images.embed(_folder(run), paths, folder, batch_rows, crew)
+    found = images.found(paths)
+    if found is not None:
+        return images.embed(_folder(run), found, folder, batch_rows, crew)
     model, names = _model(run), _columns(run)
     batch_rows = count(ROWS if batch_rows is None else batch_rows, "batch_rows")
     columns = _likewise.Model.from_bytes(model).input_dim
     work = []
-    for url in shards.listed(paths, "paths", (".npy", ".parquet")):
+    for url in shards.listed(paths, "paths", shards.KINDS):
         work.append(Work(shards.look(url, names), files.join(folder, url.rsplit("/", 1)[-1])))
         if work[-1].shard.columns != columns:
             raise ValueError(

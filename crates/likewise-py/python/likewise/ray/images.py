@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from typing import Any, NamedTuple, Optional
+from typing import Any, Iterable, NamedTuple, Optional
 
 from .._likewise import IMAGE_ENDINGS
-from .._work import LikewiseWarning, count
-from . import files
+from .._work import LikewiseWarning, count, outside
+from . import files, shards
 from .crew import Crew
 
 #: What the command reads as images by their names.
@@ -35,37 +35,62 @@ class Batch(NamedTuple):
     path: str
 
 
-def is_folder(source: Any) -> bool:
-    """Whether this names a folder that holds images."""
+class Found(NamedTuple):
+    """The images below a folder, by their paths in it, with what changes where one is written again."""
+
+    folder: str
+    stamps: dict[str, str]
+
+
+def found(source: Any) -> Optional[Found]:
+    """The images that the command would read there; None where this names no folder of images."""
     if not isinstance(source, (str, os.PathLike)):
-        return False
-    system, path = files.system(files.address(source, "paths"))
-    if not system.isdir(path):
-        return False
-    return any(_is_image(name, path) for name in system.find(path))
-
-
-def embed(
-    run: str,
-    source: Any,
-    folder: str,
-    batch_rows: Optional[int],
-    crew: Crew,
-) -> list[str]:
-    """The images below a folder, in shards of `batch_rows`, each as ``likewise embed`` writes it."""
+        return None
     url = files.address(source, "paths")
     system, path = files.system(url)
+    if not system.isdir(path):
+        return None
     root = path.rstrip("/") + "/"
-    found = system.find(path, detail=True)
-    # A link says of itself when it was made, not when the image was.
-    whole = (system.info if of.get("islink") else lambda _, of=of: of for of in found.values())
-    stamps = {}
-    for name, info in zip(found, whole):
-        try:
-            if _is_image(name, path) or _begins_as_image(system, name, path):
-                stamps[name[len(root) :]] = files.tag(info(name))
-        except FileNotFoundError:
-            warnings.warn(f"{name} leads to no file, and is left out", LikewiseWarning, stacklevel=4)
+    stamps, others, lost = {}, {}, []
+    for name, of in system.find(path, detail=True).items():
+        inside = str(name)[len(root) :]
+        if any(part.startswith(".") for part in inside.split("/")):
+            continue
+        named = inside.lower().endswith(KINDS)
+        if of.get("islink"):
+            # A link says of itself when it was made, not when the image was.
+            try:
+                of = system.info(name)
+            except OSError:
+                lost += [name] if named else []
+                continue
+        # Links may lead to folders, and pipes never end.
+        if of.get("type") == "file":
+            (stamps if named else others)[inside] = files.tag(of)
+    if not stamps and any(name.endswith(shards.KINDS) for name in others):
+        return None
+    for inside in _proven(system, root, others):
+        stamps[inside] = others[inside]
+    if not stamps:
+        return None
+    for name in lost:
+        warnings.warn(f"{name} leads to no file, and is left out", LikewiseWarning, stacklevel=outside())
+    return Found(url, stamps)
+
+
+def _proven(system: Any, root: str, names: Iterable[str]) -> list[str]:
+    """Those whose first bytes prove an image, as the command believes them."""
+    names = list(names)
+    # All at once: each is a request where files are far away.
+    heads = system.cat_ranges([root + name for name in names], 0, 16, on_error="return") if names else []
+    # A file that cannot be read is no image, as to the command.
+    proves = lambda head: head.startswith(BEGINNINGS) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")  # noqa: E731
+    return [name for name, head in zip(names, heads) if isinstance(head, bytes) and proves(head)]
+
+
+def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], crew: Crew) -> list[str]:
+    """The images below a folder, in shards of `batch_rows`."""
+    url, stamps = images
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
     batches = [
@@ -85,11 +110,15 @@ def embed(
 def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
     """Embeds some images, which lie on the disk of this machine for so long.
 
+    What the folders say of classes and splits they say as a whole: some of the images would tell others.
+
     Raises
     ------
     ValueError
         With the words of the command, where it fails.
     """
+    from pyarrow import parquet
+
     system, path = files.system(batch.folder)
     with tempfile.TemporaryDirectory() as own:
         images, out = os.path.join(own, "images"), os.path.join(own, "out.parquet")
@@ -101,9 +130,9 @@ def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
         done = subprocess.run([sys.executable, "-m", "likewise", *words], capture_output=True, text=True)
         if done.returncode:
             raise ValueError(done.stderr.strip().replace(images, batch.folder) or f"ended with {done.returncode}")
-        with open(out, "rb") as made:
-            content = made.read()
-    files.write(batch.path, lambda file: file.write(content))
+        made = parquet.read_table(out)
+    made = made.select([name for name in made.column_names if name not in ("label", "split")])
+    files.write(batch.path, lambda file: parquet.write_table(made, file, use_dictionary=False))
     return len(batch.names)
 
 
@@ -124,22 +153,6 @@ def _here(run: str, digest: str) -> str:
         os.makedirs(os.path.dirname(to), exist_ok=True)
         system.get_file(found, to)
     return own
-
-
-def _is_image(name: Any, folder: str) -> bool:
-    return str(name).lower().endswith(KINDS) and not _is_hidden(name, folder)
-
-
-def _is_hidden(name: Any, folder: str) -> bool:
-    return any(part.startswith(".") for part in str(name)[len(folder.rstrip("/")) :].split("/"))
-
-
-def _begins_as_image(system: Any, name: Any, folder: str) -> bool:
-    """Whether the first bytes of a file prove an image, as the command believes them."""
-    if _is_hidden(name, folder):
-        return False
-    head = system.cat_file(name, start=0, end=16)
-    return head.startswith(BEGINNINGS) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")
 
 
 def _digest(run: str) -> str:
