@@ -567,12 +567,17 @@ def test_flags_beside_what_is_missing_are_flags(tmp_path):
     flags = y == 1
     whole = likewise.LabelPropagation(n_neighbors=5).fit(x, flags)
     gaps = np.where(np.arange(40) % 5 == 0, None, flags)
-    for given in (gaps, gaps.tolist()):
+    for given in (gaps, gaps.tolist(), [float("nan") if one is None else one for one in gaps]):
         some = likewise.LabelPropagation(n_neighbors=5).fit(x, given)
         assert some.classes_.dtype == bool and some.transduction_.tolist() == flags.tolist()
         # As numbers, which the command reads of a column of flags, and as what they are.
         for truth in (flags, gaps, y):
             assert some.score(x, truth) == whole.score(x, truth) == 1
+    mixed = np.array([None, *flags[1:20], *y[20:].astype(np.int64)], dtype=object)
+    assert likewise.LabelPropagation(n_neighbors=5).fit(x, mixed).classes_.tolist() == [0, 1]
+    words = likewise.LabelPropagation(n_neighbors=5).fit(x, flags.astype(str))
+    with pytest.warns(likewise.LikewiseWarning, match="^y: none of its classes .'0' ....* is one that was fitted .'False'"):
+        assert words.score(x, flags) == 0
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     some = likewise.LabelPropagation(n_neighbors=5).fit(x, pandas.Series(gaps, dtype="boolean"))
     assert some.classes_.tolist() == [False, True]

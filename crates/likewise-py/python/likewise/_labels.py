@@ -101,7 +101,10 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
 
 
 def _values(y: Any, name: str) -> np.ndarray:
-    """Labels as an array; whole numbers of which some are missing as objects, which keep their last digit."""
+    """Labels as an array; whole numbers and flags of which some are missing as objects, which stay what they are."""
+    if isinstance(y, (list, tuple)) and any(isinstance(value, (bool, np.bool_)) for value in y):
+        if any(is_missing(value) for value in y):
+            return np.array(y, dtype=object)
     kind = getattr(y, "dtype", getattr(y, "type", None))
     if not isinstance(kind, np.dtype) and "int" in str(kind).lower():
         for listed in ("to_pylist", "to_list"):
@@ -146,7 +149,7 @@ def _of_flags(values: np.ndarray, missing: np.ndarray) -> Labels:
 
 def told_apart(values: np.ndarray, name: str) -> None:
     """Refuses floating numbers from where on these do not tell whole ones apart."""
-    large = np.abs(values) >= 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1)
+    large = np.isfinite(values) & (np.abs(values) >= 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1))
     if large.any():
         raise ValueError(
             f"{name} holds {values[large][0]:.0f} as a floating number, which does not tell it from its neighbours; "
@@ -206,8 +209,8 @@ def _of_objects(values: np.ndarray, name: str) -> Labels:
     present = values[~missing]
     if len(present) and all(isinstance(value, (bool, np.bool_)) for value in present):
         return _of_flags(values, missing)
-    if len(present) and all(isinstance(value, (int, float, np.number)) for value in present):
-        if all(isinstance(value, (int, np.integer)) for value in present):
+    if len(present) and all(isinstance(value, (int, float, np.number, np.bool_)) for value in present):
+        if all(isinstance(value, (int, np.integer, np.bool_)) for value in present):
             return _of_whole(present, missing, name)
         for kind in {value.dtype for value in present if isinstance(value, np.floating)}:
             told_apart(np.array([value for value in present if getattr(value, "dtype", None) == kind]), name)

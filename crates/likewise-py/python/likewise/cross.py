@@ -130,7 +130,8 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
             verbose=self.verbose,
         )
         # Those of a run that was loaded.
-        self.__dict__.pop("ids_", None)
+        for name in ("ids_", "_kept_by"):
+            self.__dict__.pop(name, None)
         self._digest = digest_of(views, labels)
         self.views_ = [name for name, _ in views]
         self._readings = readings_of(X)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, Optional
 
 import numpy as np
@@ -12,7 +13,7 @@ from ._arrays import csr, matrix, rows_of_items, to_json, weights
 from ._base import ClassifierMixin, Estimator
 from ._labels import encode
 from ._likewise import Graph
-from ._work import flag, how, word
+from ._work import LikewiseWarning, flag, how, outside, word
 from .graph import Scales, Standardize, Symmetrize, build, scaled, scales
 
 
@@ -256,6 +257,12 @@ class LabelPropagation(ClassifierMixin, Estimator):
         weight = weights(sample_weight, len(found), "sample_weight").astype(np.float64)
         if not (weight >= 0).all() or np.isinf(weight).any():
             raise ValueError("sample_weight must be finite and at least 0")
+        if given.names and not set(given.names) & set(self._labels.names):
+            warnings.warn(
+                f"y: none of its classes ({given.names[0]!r} ...) is one that was fitted ({self._labels.names[0]!r} ...), so that the score is 0",
+                LikewiseWarning,
+                stacklevel=outside(),
+            )
         # By the names of classes, which are those of the fit however they are written.
         number = {called: code for code, called in enumerate(self._labels.names)}
         wanted = np.array([*(number.get(called, -2) for called in given.names), -2])[np.maximum(given.codes, -1)]

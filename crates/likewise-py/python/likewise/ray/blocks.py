@@ -11,7 +11,7 @@ from .._arrays import matrix
 from .._base import check_same_names, column_names
 from .._work import count
 from .crew import Crew
-from .shards import Shard, in_order, is_address, listed, look, read
+from .shards import KINDS, Shard, in_order, is_address, listed, look, read
 
 # Rows of a block where none are asked for.
 ROWS = 65_536
@@ -82,7 +82,7 @@ def collection(
         Where there are none, or shards differ in their columns.
     """
     if is_address(source):
-        shards = [look(url) for url in listed(source, name, (".npy", ".parquet"))]
+        shards = [look(url) for url in listed(source, name, KINDS)]
         array, rows, columns = None, sum(shard.rows for shard in shards), shards[0].columns
         for shard in shards:
             if shard.columns != columns:

@@ -56,8 +56,8 @@ def embed(
     out : path or URL
         Folder of the embeddings. Of ``.npy`` shards they are ``.npy`` (n_rows, n_components) float32; of ``.parquet``
         shards ``.parquet`` of the columns ``id``, ``label`` and ``split``, where there are such, and ``embedding``. Of
-        images ``embeddings-000000.parquet`` and so on of the columns that ``likewise embed`` writes but ``label`` and
-        ``split``, which a part of a folder does not tell: ``id``, the path of the image in the folder, and ``vector``.
+        images ``embeddings-000000.parquet`` and so on of the columns ``id``, the path of the image in the folder, and
+        ``vector``, as ``likewise embed`` writes them; classes and splits, which a part of a folder does not tell, are left out.
     batch_rows : int or None
         Rows that are read and embedded at a time, images of a shard; None: 65,536 rows, 1,024 images.
     workers, threads, max_retries

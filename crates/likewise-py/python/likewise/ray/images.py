@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import warnings
-from typing import Any, Iterable, NamedTuple, Optional
+from typing import Any, NamedTuple, Optional
 
 from .._likewise import IMAGE_ENDINGS
 from .._work import LikewiseWarning, count, outside
@@ -23,6 +23,9 @@ KINDS = tuple(f".{ending}" for ending in IMAGE_ENDINGS)
 BEGINNINGS = (b"\xff\xd8\xff", b"\x89PNG\r\n\x1a\n", b"GIF87a", b"GIF89a", b"II*\x00", b"MM\x00*")
 #: Images of a task: what is lost with a worker.
 IMAGES = 1024
+#: What is kept of what ``likewise embed`` writes: what folders say of classes and splits they say as a whole, and some
+#: of the images would tell others.
+COLUMNS = ["id", "vector"]
 #: What of a run is not needed to embed by it, and may be large.
 LEFT = ("embeddings.npy", "beliefs.npz", ".graph.npz", "models", "checkpoints")
 
@@ -50,14 +53,14 @@ def found(source: Any) -> Optional[Found]:
     system, path = files.system(url)
     if not system.isdir(path):
         return None
-    root = path.rstrip("/") + "/"
     stamps, others, lost = {}, {}, []
     for name, of in system.find(path, detail=True).items():
-        inside = str(name)[len(root) :]
+        # Below the root of an archive no name begins with a slash.
+        inside = str(name)[len(path.rstrip("/")) :].lstrip("/")
         if any(part.startswith(".") for part in inside.split("/")):
             continue
         named = inside.lower().endswith(KINDS)
-        if of.get("islink"):
+        if of.get("islink") or of.get("type") in ("link", "symlink"):
             # A link says of itself when it was made, not when the image was.
             try:
                 of = system.info(name)
@@ -67,9 +70,9 @@ def found(source: Any) -> Optional[Found]:
         # Links may lead to folders, and pipes never end.
         if of.get("type") == "file":
             (stamps if named else others)[inside] = files.tag(of)
-    if not stamps and any(name.endswith(shards.KINDS) for name in others):
+    if not stamps and any("/" not in inside and inside.endswith(shards.KINDS) for inside in others):
         return None
-    for inside in _proven(system, root, others):
+    for inside in _proven(system, path, list(others)):
         stamps[inside] = others[inside]
     if not stamps:
         return None
@@ -78,11 +81,11 @@ def found(source: Any) -> Optional[Found]:
     return Found(url, stamps)
 
 
-def _proven(system: Any, root: str, names: Iterable[str]) -> list[str]:
+def _proven(system: Any, folder: str, names: list[str]) -> list[str]:
     """Those whose first bytes prove an image, as the command believes them."""
-    names = list(names)
+    paths = [f"{folder.rstrip('/')}/{name}" for name in names]
     # All at once: each is a request where files are far away.
-    heads = system.cat_ranges([root + name for name in names], 0, 16, on_error="return") if names else []
+    heads = system.cat_ranges(paths, 0, 16, on_error="return") if paths else []
     # A file that cannot be read is no image, as to the command.
     proves = lambda head: head.startswith(BEGINNINGS) or (head[:4] == b"RIFF" and head[8:12] == b"WEBP")  # noqa: E731
     return [name for name, head in zip(names, heads) if isinstance(head, bytes) and proves(head)]
@@ -99,7 +102,8 @@ def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], crew:
     ]
     digest = _digest(run)
     held = _words([f"{name} {stamps[name]}" for name in names])
-    files.claim(folder, {"run": digest, "images_of": url, "images": held, "batch_rows": step})
+    plan = {"run": digest, "images_of": url, "images": held, "batch_rows": step, "columns": COLUMNS}
+    files.claim(folder, plan)
     missing = (batch for batch in batches if not files.exists(batch.path))
     for _ in crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing):
         pass
@@ -109,8 +113,6 @@ def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], crew:
 
 def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
     """Embeds some images, which lie on the disk of this machine for so long.
-
-    What the folders say of classes and splits they say as a whole: some of the images would tell others.
 
     Raises
     ------
@@ -131,7 +133,7 @@ def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
         if done.returncode:
             raise ValueError(done.stderr.strip().replace(images, batch.folder) or f"ended with {done.returncode}")
         made = parquet.read_table(out)
-    made = made.select([name for name in made.column_names if name not in ("label", "split")])
+    made = made.select(COLUMNS)
     files.write(batch.path, lambda file: parquet.write_table(made, file, use_dictionary=False))
     return len(batch.names)
 

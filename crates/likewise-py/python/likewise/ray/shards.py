@@ -14,8 +14,8 @@ from .._arrays import as_numpy, matrix
 from .._base import stripped
 from . import files
 
-# Columns of a table that go along with embeddings.
 KINDS = (".npy", ".parquet")
+# Columns of a table that go along with embeddings.
 KEPT = ("id", "ids", "label", "labels", "y", "target", "targets", "split")
 # Those that are no features by their names, unless a run was fitted on them. One machine looks at the values of some, too.
 NOT_FEATURES = (*KEPT, "class", "category", "class_name", "class_id", "class_label", "index", "idx")
