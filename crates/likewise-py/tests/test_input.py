@@ -608,3 +608,65 @@ def test_a_file_in_the_place_of_a_folder_is_told(tmp_path):
             load(tmp_path / "file")
         with pytest.raises(FileNotFoundError, match="nothing: no such folder"):
             load(tmp_path / "nothing")
+
+
+def test_labels_of_queries_and_gallery_go_by_the_names_of_classes():
+    x, y = blobs(n=40, classes=2)
+    find = lambda first, second: likewise.metrics.map_at_r(x, first, gallery=(x, second))  # noqa: E731
+    wanted = likewise.metrics.map_at_r(x, y, gallery=(x, y))
+    for given in (y == 1, y.astype(str), y * 1.0, [f" {one} " for one in y], y[:, None].ravel().astype(object)):
+        assert find(given, y.astype(str)) == find(y, given) == wanted
+    with pytest.warns(likewise.LikewiseWarning, match="^y and the gallery have no class in common .'0' ..., '100'"):
+        likewise.metrics.recall_at_k(x, y, gallery=(x, y + 100))
+
+
+def test_losses_refuse_classes_that_they_cannot_count():
+    x, y = blobs(n=40)
+    assert np.isfinite(likewise.losses.multi_similarity(x, y + 2**32 - 6)[0])
+    for first in (2**32 - 4, 2**53):
+        with pytest.raises(ValueError, match="^y has the class .*; number the classes 0, 1 and so on"):
+            likewise.losses.multi_similarity(x, y + first)
+
+
+def test_labels_mean_the_same_in_every_container():
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    polars = pytest.importorskip("polars", reason="polars is not installed")
+    arrow = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    x, y = blobs(n=40, classes=2)
+    fit = lambda given: likewise.LabelPropagation(n_neighbors=5).fit(x, given)  # noqa: E731
+    large = [None, *(2**53 + 1 + int(one) for one in y[1:])]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="A column-vector y was passed|.* are of class")
+        for given in (
+            [float("nan"), *large[1:]],
+            pandas.DataFrame({"y": pandas.Series(large, dtype="Int64")}),
+            pandas.Series(large, dtype="Int64").astype("category"),
+            polars.DataFrame({"y": large}),
+            arrow.table({"y": large}),
+        ):
+            assert fit(given).classes_.tolist() == [2**53 + 1, 2**53 + 2]
+        mixed = ["1", 2.0, 1.0, None] * 10
+        for given in (mixed, np.array(mixed, object), pandas.Series(mixed)):
+            assert set(map(str, fit(given).classes_)) == {"1", "2"}
+        assert fit([True, "", False, None] * 10).classes_.dtype == bool
+
+
+def test_what_is_no_run_is_a_value_error(tmp_path):
+    (tmp_path / "model.safetensors").write_bytes(b"a")
+    for config, metrics in [("{}", "{}"), ("[1]", "{}"), ("{", "{}"), ("1", "{}")]:
+        (tmp_path / "config.json").write_text(config)
+        (tmp_path / "metrics.json").write_text(metrics)
+        with pytest.raises(ValueError, match="is no run of `likewise fit`"):
+            likewise.MetricLearner.load(tmp_path)
+
+
+def test_a_loaded_run_is_fitted_again(tmp_path):
+    x, y = blobs(n=80)
+    study = likewise.Study(x, y, recipe="label-rca", random_state=9)
+    loaded = likewise.MetricLearner.load(study.save(tmp_path / "run"))
+    before = loaded.transform(x)
+    assert np.array_equal(loaded.fit(x, y).transform(x), before) and loaded.random_state == 9
+    changed = likewise.Study(x, y, recipe="label-rca", settings={"learner": {"shrinkage": 0.01}})
+    loaded = likewise.MetricLearner.load(changed.save(tmp_path / "changed"))
+    with pytest.raises(ValueError, match="^recipe = label-rca .changed.: a run was loaded with it"):
+        loaded.fit(x, y)

@@ -185,7 +185,15 @@ def test_images_are_embedded_as_by_the_command(photos, likewise_command):
         (only,) = likewise.ray.embed(photos / "run", photos / "bare", photos / "bare/out")
     assert parquet.read_table(only)["id"].to_pylist() == ["black"]
     (photos / "images/red/broken.bmp").write_bytes(b"no picture")
-    with pytest.raises(ValueError, match="broken.bmp"):
+    with pytest.raises(ValueError, match="^[^:]*broken.bmp: .* skip_bad=True leaves such files out"):
         likewise.ray.embed(photos / "run", photos / "images", photos / "other")
+    sound = likewise.ray.embed(photos / "run", photos / "images", photos / "without", skip_bad=True)
+    assert sum(parquet.read_table(path).num_rows for path in sound) == 25
+    with pytest.raises(ValueError, match="out is the folder of the images"):
+        likewise.ray.embed(photos / "run", photos / "images", photos / "images")
+    with open(os.fsencode(photos) + b"/bare/caf\xe9.png", "wb"):
+        pass
+    with pytest.raises(ValueError, match="caf.* is not Unicode; rename it"):
+        likewise.ray.embed(photos / "run", photos / "bare", photos / "other")
     with pytest.raises(FileNotFoundError, match="config.json"):
         likewise.ray.embed(photos, photos / "images", photos / "other")

@@ -69,6 +69,11 @@ def to_ask(
         split = "given"
     if not isinstance(recipe, (str, os.PathLike)):
         raise TypeError(f"recipe = {recipe!r}: must be a name or the path of a .toml file")
+    if str(recipe).endswith(" (changed)"):
+        raise ValueError(
+            f"recipe = {recipe}: a run was loaded with it, and does not say which settings were changed; name the recipe and give "
+            "these as settings (settings_ has all of them)"
+        )
     return {
         "recipe": os.fspath(recipe),
         "settings": to_json(settings, "settings"),

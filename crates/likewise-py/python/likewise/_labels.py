@@ -60,6 +60,21 @@ class Labels:
         return out
 
 
+def together(first: Labels, second: Labels) -> tuple[np.ndarray, list[str]]:
+    """What the extension reads of two lists of labels, one behind the other: by the names of classes, however they are
+    written."""
+    names = sorted({*first.names, *second.names})
+    if first.names and second.names and not set(first.names) & set(second.names):
+        warnings.warn(
+            f"y and the gallery have no class in common ({first.names[0]!r} ..., {second.names[0]!r} ...), so that nothing is found",
+            LikewiseWarning,
+            stacklevel=outside(),
+        )
+    place = {name: number for number, name in enumerate(names)}
+    codes = [np.array([*(place[name] for name in of.names), OUTSIDE, UNKNOWN])[of.codes] for of in (first, second)]
+    return np.concatenate(codes), names
+
+
 def _name(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
@@ -73,8 +88,9 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
     ``"unlabeled"``, None and NaN are unknown, ``"-2"`` and ``"outside"`` are outside; ``"NA"``, ``"None"`` and other
     words that tables are filled with are unknown too, with a warning.
     """
-    values = _values(y, name)
-    if values.ndim == 2 and values.shape[1] == 1:
+    column = _column(y)
+    values = _values(y if column is None else column, name)
+    if column is not None or (values.ndim == 2 and values.shape[1] == 1):
         _warn_of_column()
         values = values.ravel()
     if values.ndim != 1:
@@ -102,11 +118,13 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
 
 def _values(y: Any, name: str) -> np.ndarray:
     """Labels as an array; whole numbers and flags of which some are missing as objects, which stay what they are."""
-    if isinstance(y, (list, tuple)) and any(isinstance(value, (bool, np.bool_)) for value in y):
-        if any(is_missing(value) for value in y):
-            return np.array(y, dtype=object)
+    if isinstance(y, (list, tuple)) and any(isinstance(value, (int, np.bool_, np.integer)) for value in y):
+        if any(is_missing(value) or isinstance(value, str) for value in y):
+            values = np.empty(len(y), dtype=object)
+            values[:] = y
+            return values
     kind = getattr(y, "dtype", getattr(y, "type", None))
-    if not isinstance(kind, np.dtype) and "int" in str(kind).lower():
+    if not isinstance(kind, np.dtype) and any(word in str(kind).lower() for word in ("int", "categor", "dictionary")):
         for listed in ("to_pylist", "to_list"):
             if hasattr(y, listed):
                 values = getattr(y, listed)()
@@ -114,6 +132,14 @@ def _values(y: Any, name: str) -> np.ndarray:
                     return np.array(values, dtype=object)
                 break
     return as_numpy(y, name)
+
+
+def _column(y: Any) -> Any:
+    """The only column of a frame or table; None where it is something else."""
+    names = getattr(y, "column_names", getattr(y, "columns", None))
+    if not hasattr(names, "__len__") or len(names) != 1 or getattr(y, "ndim", 2) != 2:
+        return None
+    return y.iloc[:, 0] if hasattr(y, "iloc") else y[names[0]]
 
 
 def _warn_of_column() -> None:
@@ -205,7 +231,7 @@ def _of_whole(present: np.ndarray, missing: np.ndarray, name: str) -> Labels:
 
 
 def _of_objects(values: np.ndarray, name: str) -> Labels:
-    missing = np.array([is_missing(value) for value in values], dtype=bool)
+    missing = np.array([is_missing(value) or (isinstance(value, str) and not value.strip()) for value in values], dtype=bool)
     present = values[~missing]
     if len(present) and all(isinstance(value, (bool, np.bool_)) for value in present):
         return _of_flags(values, missing)
@@ -217,7 +243,7 @@ def _of_objects(values: np.ndarray, name: str) -> Labels:
         numbers = np.full(len(values), np.nan)
         numbers[~missing] = present.astype(np.float64)
         return _of_floats(numbers, name)
-    strange = [value for value in present if not isinstance(value, (str, int, np.integer, bool))]
+    strange = [value for value in present if not isinstance(value, (str, int, float, np.number, np.bool_))]
     if strange:
         raise ValueError(
             f"Unknown label type: unknown: {name} holds {strange[0]!r}; classes are whole numbers or words"

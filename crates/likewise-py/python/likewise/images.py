@@ -81,6 +81,10 @@ def describe(
         "skip_bad": bool(skip_bad),
         "seed": seed(random_state),
     }
-    found = _likewise.describe(folder(images, "images"), asked, how(n_jobs, verbose))
+    try:
+        found = _likewise.describe(folder(images, "images"), asked, how(n_jobs, verbose))
+    except ValueError as e:
+        # Of what the library says of a bad image, what to do here.
+        raise ValueError(str(e).replace("leave such images out", "skip_bad=True leaves such images out")) from None
     y, split = (None if of is None else np.array(of) for of in (found["labels"], found["split"]))
     return Images(found["views"], y, found["ids"], split)

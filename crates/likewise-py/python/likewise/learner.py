@@ -183,33 +183,35 @@ class MetricLearner(TransformerMixin, Estimator):
             With `recipe_`, `settings_`, `results_` and `verdict_` as the run has them; `pseudo_labels_` and
             `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
-            features, ``likewise embed`` embeds such a table.
+            features, ``likewise embed`` embeds such a table. `fit` learns the same again where settings are those of the recipe.
         """
         run = Path(folder(path, "a run"))
         try:
             config = json.loads((run / "config.json").read_text(encoding="utf-8"))
             results = json.loads((run / "metrics.json").read_text(encoding="utf-8"))
             model = (run / "model.safetensors").read_bytes()
+            if "views" in results:
+                raise ValueError(f"{run} is a run across views; CrossModalLearner.load opens it")
+            names, recipe, seed, verdict = views_of(config), config["recipe"]["name"], config["protocol"]["seed"], results["verdict"]
         except FileNotFoundError as e:
             raise ValueError(
                 f"{run} is no finished run of `likewise fit`: it has no {Path(e.filename).name}"
             ) from e
-        except (NotADirectoryError, json.JSONDecodeError, UnicodeDecodeError) as e:
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as e:
             raise ValueError(f"{run} is no run of `likewise fit`: {e}") from e
-        if "views" in results:
-            raise ValueError(f"{run} is a run across views; CrossModalLearner.load opens it")
-        names = views_of(config)
-        learner = cls(config["recipe"]["name"])
+        except (AttributeError, KeyError, IndexError, TypeError) as e:
+            raise ValueError(f"{run} is no run of `likewise fit`: its config.json or metrics.json is not as a fit writes it") from e
+        learner = cls(recipe, random_state=seed)
         learner._model = Model.from_bytes(model)
         learner.views_, learner._columns = names if len(names) > 1 else None, {}
         learner._readings = {name: reading_of(config, name) for name in names}
         learner._reading = Reading() if learner.views_ else learner._readings[names[0]]
         learner._take_names(learner._reading.names, learner._model.input_dim)
         learner._apart = sees_views(json.dumps(config["recipe"]))
-        learner.recipe_ = config["recipe"]["name"]
+        learner.recipe_ = recipe
         learner.settings_ = config["recipe"]
         learner.results_ = results
-        learner.verdict_ = results["verdict"]
+        learner.verdict_ = verdict
         learner.similarity_ = learner._model.similarity
         return learner
 

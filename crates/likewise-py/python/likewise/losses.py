@@ -75,6 +75,8 @@ def loss(
     precision = np.float64 if double else np.float32
     rows = _finite(matrix(given, "embeddings", precision), "embeddings")
     classes = as_numpy(y, "y")
+    if classes.dtype.kind in "iu" and classes.size and classes.max() >= 2**32 - 1:
+        raise ValueError(f"y has the class {classes.max()}, and losses count below {2**32 - 1}; number the classes 0, 1 and so on")
     if classes.dtype.kind not in "iu" or classes.shape != (len(rows),):
         raise ValueError(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"

@@ -26,7 +26,7 @@ import numpy as np
 from . import _likewise
 from ._arrays import as_numpy, is_missing, matrix
 from ._base import check_same_names, column_names
-from ._labels import encode, told_apart
+from ._labels import encode, together
 from ._work import count, how, seed, word
 
 __all__ = [
@@ -56,15 +56,11 @@ def _asked(
         others = matrix(gallery[0], "gallery")
         if others.shape[1] != rows.shape[1]:
             raise ValueError(f"X has {rows.shape[1]} columns, the gallery {others.shape[1]}")
-        both = [_flat(as_numpy(y, "y")), _flat(as_numpy(gallery[1], "gallery"))]
-        for name, of, wanted in zip(("y", "gallery"), both, (n, len(others))):
-            if of.shape != (wanted,):
-                raise ValueError(f"{name} has labels of shape {of.shape} for {wanted} rows; give one label an item")
-            if of.dtype.kind == "f":
-                told_apart(of, name)
-        y = np.array([one for of in both for one in of.tolist()], dtype=object)
+        labels = together(encode(y, n), encode(gallery[1], len(others), "gallery"))
         rows = np.concatenate([rows, others])
         searched = list(range(n, len(rows)))
+    else:
+        labels = encode(y, n).given
     asked = {
         "queries": queries,
         "gallery": searched,
@@ -72,14 +68,7 @@ def _asked(
         "metric": metric,
         "all_queries": bool(all_queries),
     }
-    return rows, encode(y, len(rows)).given, asked
-
-
-def _flat(labels: np.ndarray) -> np.ndarray:
-    """Labels as `encode` takes them: of a column, and bytes as words."""
-    if labels.ndim == 2 and labels.shape[1] == 1:
-        labels = labels.ravel()
-    return labels.astype(str) if labels.dtype.kind == "S" else labels
+    return rows, labels, asked
 
 
 def _counts(ks: Any) -> list[int]:

@@ -13,6 +13,8 @@ export async function start(base, failures) {
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', args: SWITCHES });
   const open = async (how = {}) => {
     const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...how });
+    // As long as a machine takes that builds and fits beside it.
+    context.setDefaultTimeout(90_000);
     const page = await context.newPage();
     page.expected = [];
     page.on('console', (message) => {
@@ -41,7 +43,7 @@ export async function serious(page, where, failures) {
 }
 
 /** Fails where something holds no longer than `patience` allows. */
-export async function until(what, holds, patience = 15_000) {
+export async function until(what, holds, patience = 60_000) {
   const end = Date.now() + patience;
   for (;;) {
     const value = await holds();

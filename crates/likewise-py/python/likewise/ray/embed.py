@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _likewise
 from .._table import reading_of, views_of
-from .._work import count, how
+from .._work import count, flag, how
 from . import files, images, shards
 from .blocks import ROWS
 from .crew import Crew
@@ -34,6 +34,7 @@ def embed(
     out: Any,
     *,
     batch_rows: Optional[int] = None,
+    skip_bad: bool = False,
     workers: Optional[int] = None,
     threads: int = 1,
     max_retries: int = 3,
@@ -60,6 +61,8 @@ def embed(
         ``vector``, as ``likewise embed`` writes them; classes and splits, which a part of a folder does not tell, are left out.
     batch_rows : int or None
         Rows that are read and embedded at a time, images of a shard; None: 65,536 rows, 1,024 images.
+    skip_bad : bool, default=False
+        Leave images out that cannot be read; False: such a one is an error.
     workers, threads, max_retries
         As of `neighbors`.
 
@@ -78,10 +81,13 @@ def embed(
     --------
     >>> likewise.ray.embed("run/", "s3://bucket/items/", "s3://bucket/embeddings/")  # doctest: +SKIP
     """
+    flag(skip_bad, "skip_bad")
     folder, crew = files.address(out, "out"), Crew(workers, threads, max_retries)
     found = images.found(paths)
     if found is not None:
-        return images.embed(_folder(run), found, folder, batch_rows, crew)
+        return images.embed(_folder(run), found, folder, batch_rows, skip_bad, crew)
+    if skip_bad:
+        raise ValueError("skip_bad has no effect on shards of rows; leave it out")
     model, names = _model(run), _columns(run)
     batch_rows = count(ROWS if batch_rows is None else batch_rows, "batch_rows")
     columns = _likewise.Model.from_bytes(model).input_dim

@@ -36,6 +36,7 @@ class Batch(NamedTuple):
     folder: str
     names: list[str]
     path: str
+    skip_bad: bool
 
 
 class Found(NamedTuple):
@@ -59,6 +60,10 @@ def found(source: Any) -> Optional[Found]:
         inside = str(name)[len(path.rstrip("/")) :].lstrip("/")
         if any(part.startswith(".") for part in inside.split("/")):
             continue
+        try:
+            inside.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{url}: the name {ascii(inside)} is not Unicode; rename it") from None
         named = inside.lower().endswith(KINDS)
         if of.get("islink") or of.get("type") in ("link", "symlink"):
             # A link says of itself when it was made, not when the image was.
@@ -91,18 +96,20 @@ def _proven(system: Any, folder: str, names: list[str]) -> list[str]:
     return [name for name, head in zip(names, heads) if isinstance(head, bytes) and proves(head)]
 
 
-def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], crew: Crew) -> list[str]:
+def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], skip_bad: bool, crew: Crew) -> list[str]:
     """The images below a folder, in shards of `batch_rows`."""
     url, stamps = images
+    if files.system(url)[1].rstrip("/") == files.system(folder)[1].rstrip("/"):
+        raise ValueError("out is the folder of the images; give another one, such as one in it")
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
     batches = [
-        Batch(url, names[at : at + step], files.join(folder, f"embeddings-{at // step:06}.parquet"))
+        Batch(url, names[at : at + step], files.join(folder, f"embeddings-{at // step:06}.parquet"), skip_bad)
         for at in range(0, len(names), step)
     ]
     digest = _digest(run)
     held = _words([f"{name} {stamps[name]}" for name in names])
-    plan = {"run": digest, "images_of": url, "images": held, "batch_rows": step, "columns": COLUMNS}
+    plan = {"run": digest, "images_of": url, "images": held, "batch_rows": step, "columns": COLUMNS, "skip_bad": skip_bad}
     files.claim(folder, plan)
     missing = (batch for batch in batches if not files.exists(batch.path))
     for _ in crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing):
@@ -129,9 +136,11 @@ def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
             os.makedirs(os.path.dirname(to), exist_ok=True)
             system.get_file(f"{path.rstrip('/')}/{name}", to)
         words = ["embed", _here(run, digest), images, "-o", out, "--threads", str(threads), "--quiet"]
+        words += ["--skip-bad"] if batch.skip_bad else []
         done = subprocess.run([sys.executable, "-m", "likewise", *words], capture_output=True, text=True)
         if done.returncode:
-            raise ValueError(done.stderr.strip().replace(images, batch.folder) or f"ended with {done.returncode}")
+            said = done.stderr.strip().removeprefix("error: ").replace(images, batch.folder)
+            raise ValueError(said.replace("--skip-bad leaves", "skip_bad=True leaves") or f"ended with {done.returncode}")
         made = parquet.read_table(out)
     made = made.select(COLUMNS)
     files.write(batch.path, lambda file: parquet.write_table(made, file, use_dictionary=False))
