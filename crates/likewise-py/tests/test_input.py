@@ -576,8 +576,9 @@ def test_flags_beside_what_is_missing_are_flags(tmp_path):
     mixed = np.array([None, *flags[1:20], *y[20:].astype(np.int64)], dtype=object)
     assert likewise.LabelPropagation(n_neighbors=5).fit(x, mixed).classes_.tolist() == [0, 1]
     words = likewise.LabelPropagation(n_neighbors=5).fit(x, flags.astype(str))
+    assert words.score(x, flags) == whole.score(x, flags.astype(str)) == 1
     with pytest.warns(likewise.LikewiseWarning, match="^y: none of its classes .'0' ....* is one that was fitted .'False'"):
-        assert words.score(x, flags) == 0
+        assert words.score(x, y) == 0
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     some = likewise.LabelPropagation(n_neighbors=5).fit(x, pandas.Series(gaps, dtype="boolean"))
     assert some.classes_.tolist() == [False, True]
@@ -616,6 +617,7 @@ def test_labels_of_queries_and_gallery_go_by_the_names_of_classes():
     wanted = likewise.metrics.map_at_r(x, y, gallery=(x, y))
     for given in (y == 1, y.astype(str), y * 1.0, [f" {one} " for one in y], y[:, None].ravel().astype(object)):
         assert find(given, y.astype(str)) == find(y, given) == wanted
+    assert find(y == 1, (y == 1).astype(str)) == find((y == 1).astype(str), y == 1) == wanted
     with pytest.warns(likewise.LikewiseWarning, match="^y and the gallery have no class in common .'0' ..., '100'"):
         likewise.metrics.recall_at_k(x, y, gallery=(x, y + 100))
 
@@ -641,6 +643,8 @@ def test_labels_mean_the_same_in_every_container():
             [float("nan"), *large[1:]],
             pandas.DataFrame({"y": pandas.Series(large, dtype="Int64")}),
             pandas.Series(large, dtype="Int64").astype("category"),
+            pandas.Categorical(large),
+            pandas.array(large, dtype="Int64"),
             polars.DataFrame({"y": large}),
             arrow.table({"y": large}),
         ):
@@ -649,6 +653,8 @@ def test_labels_mean_the_same_in_every_container():
         for given in (mixed, np.array(mixed, object), pandas.Series(mixed)):
             assert set(map(str, fit(given).classes_)) == {"1", "2"}
         assert fit([True, "", False, None] * 10).classes_.dtype == bool
+        with pytest.raises(ValueError, match=r"^y is of shape|inconsistent"):
+            fit(polars.DataFrame({"y": [[0, 1]] * 20}, schema={"y": polars.Array(polars.Int64, 2)}))
 
 
 def test_what_is_no_run_is_a_value_error(tmp_path):
@@ -668,5 +674,5 @@ def test_a_loaded_run_is_fitted_again(tmp_path):
     assert np.array_equal(loaded.fit(x, y).transform(x), before) and loaded.random_state == 9
     changed = likewise.Study(x, y, recipe="label-rca", settings={"learner": {"shrinkage": 0.01}})
     loaded = likewise.MetricLearner.load(changed.save(tmp_path / "changed"))
-    with pytest.raises(ValueError, match="^recipe = label-rca .changed.: a run was loaded with it"):
+    with pytest.raises(ValueError, match="^recipe = label-rca .changed.: that is what a fit with other settings is called"):
         loaded.fit(x, y)

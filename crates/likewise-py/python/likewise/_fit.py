@@ -71,8 +71,8 @@ def to_ask(
         raise TypeError(f"recipe = {recipe!r}: must be a name or the path of a .toml file")
     if str(recipe).endswith(" (changed)"):
         raise ValueError(
-            f"recipe = {recipe}: a run was loaded with it, and does not say which settings were changed; name the recipe and give "
-            "these as settings (settings_ has all of them)"
+            f"recipe = {recipe}: that is what a fit with other settings is called; give the name of the recipe itself, and the "
+            "settings that were changed"
         )
     return {
         "recipe": os.fspath(recipe),

@@ -47,6 +47,11 @@ class Labels:
         place = np.array([*meant, OUTSIDE, UNKNOWN], np.int64)
         return place[self.codes], [self.names[code] for code in np.argsort(meant)]
 
+    def beside(self, other: Labels) -> list[str]:
+        """What the classes are called beside those of others: flags, which are 1 and 0, are words beside such words."""
+        flags = self.classes.dtype.kind == "b" and {"True", "False"} & set(other.names)
+        return [str(flag) for flag in self.classes] if flags else self.names
+
     def decoded(self, codes: np.ndarray) -> np.ndarray:
         """Classes by their values again; what stands for unknown where there is none."""
         known = codes >= 0
@@ -63,15 +68,18 @@ class Labels:
 def together(first: Labels, second: Labels) -> tuple[np.ndarray, list[str]]:
     """What the extension reads of two lists of labels, one behind the other: by the names of classes, however they are
     written."""
-    names = sorted({*first.names, *second.names})
-    if first.names and second.names and not set(first.names) & set(second.names):
+    called = [first.beside(second), second.beside(first)]
+    names = sorted({*called[0], *called[1]})
+    if first.names and second.names and not set(called[0]) & set(called[1]):
         warnings.warn(
-            f"y and the gallery have no class in common ({first.names[0]!r} ..., {second.names[0]!r} ...), so that nothing is found",
+            f"y and the gallery have no class in common ({called[0][0]!r} ..., {called[1][0]!r} ...), so that nothing is found",
             LikewiseWarning,
             stacklevel=outside(),
         )
     place = {name: number for number, name in enumerate(names)}
-    codes = [np.array([*(place[name] for name in of.names), OUTSIDE, UNKNOWN])[of.codes] for of in (first, second)]
+    codes = [
+        np.array([*(place[name] for name in names), OUTSIDE, UNKNOWN])[of.codes] for of, names in zip((first, second), called)
+    ]
     return np.concatenate(codes), names
 
 
@@ -92,7 +100,7 @@ def encode(y: Any, n: int, name: str = "y") -> Labels:
     values = _values(y if column is None else column, name)
     if column is not None or (values.ndim == 2 and values.shape[1] == 1):
         _warn_of_column()
-        values = values.ravel()
+        values = values.ravel() if values.ndim == 2 and values.shape[1] == 1 else values
     if values.ndim != 1:
         raise ValueError(f"{name} is of shape {values.shape}; give one label an item (1d array)")
     if len(values) != n:
@@ -125,7 +133,7 @@ def _values(y: Any, name: str) -> np.ndarray:
             return values
     kind = getattr(y, "dtype", getattr(y, "type", None))
     if not isinstance(kind, np.dtype) and any(word in str(kind).lower() for word in ("int", "categor", "dictionary")):
-        for listed in ("to_pylist", "to_list"):
+        for listed in ("to_pylist", "to_list", "tolist"):
             if hasattr(y, listed):
                 values = getattr(y, listed)()
                 if any(is_missing(value) for value in values):
@@ -137,7 +145,7 @@ def _values(y: Any, name: str) -> np.ndarray:
 def _column(y: Any) -> Any:
     """The only column of a frame or table; None where it is something else."""
     names = getattr(y, "column_names", getattr(y, "columns", None))
-    if not hasattr(names, "__len__") or len(names) != 1 or getattr(y, "ndim", 2) != 2:
+    if not hasattr(names, "__len__") or len(names) != 1 or getattr(y, "ndim", 2) != 2 or not hasattr(y, "shape"):
         return None
     return y.iloc[:, 0] if hasattr(y, "iloc") else y[names[0]]
 

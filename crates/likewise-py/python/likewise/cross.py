@@ -245,6 +245,7 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
         learner.views_ = list(learner._columns)
         config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
         learner._readings = {name: reading_of(config, name) for name in learner.views_}
+        learner.random_state = config["protocol"]["seed"]
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())
         learner.verdict_ = learner.results_["verdict"]

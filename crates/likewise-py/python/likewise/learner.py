@@ -183,7 +183,8 @@ class MetricLearner(TransformerMixin, Estimator):
             With `recipe_`, `settings_`, `results_` and `verdict_` as the run has them; `pseudo_labels_` and
             `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
-            features, ``likewise embed`` embeds such a table. `fit` learns the same again where settings are those of the recipe.
+            features, ``likewise embed`` embeds such a table. `fit` learns the same again where the recipe is one of `likewise.names`, with its own
+            settings.
         """
         run = Path(folder(path, "a run"))
         try:

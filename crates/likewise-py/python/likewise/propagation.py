@@ -257,15 +257,16 @@ class LabelPropagation(ClassifierMixin, Estimator):
         weight = weights(sample_weight, len(found), "sample_weight").astype(np.float64)
         if not (weight >= 0).all() or np.isinf(weight).any():
             raise ValueError("sample_weight must be finite and at least 0")
-        if given.names and not set(given.names) & set(self._labels.names):
+        asked, fitted = given.beside(self._labels), self._labels.beside(given)
+        if asked and not set(asked) & set(fitted):
             warnings.warn(
-                f"y: none of its classes ({given.names[0]!r} ...) is one that was fitted ({self._labels.names[0]!r} ...), so that the score is 0",
+                f"y: none of its classes ({asked[0]!r} ...) is one that was fitted ({fitted[0]!r} ...), so that the score is 0",
                 LikewiseWarning,
                 stacklevel=outside(),
             )
         # By the names of classes, which are those of the fit however they are written.
-        number = {called: code for code, called in enumerate(self._labels.names)}
-        wanted = np.array([*(number.get(called, -2) for called in given.names), -2])[np.maximum(given.codes, -1)]
+        number = {called: code for code, called in enumerate(fitted)}
+        wanted = np.array([*(number.get(called, -2) for called in asked), -2])[np.maximum(given.codes, -1)]
         known = given.codes >= 0
         if not known.any():
             raise ValueError("y: no class is known; give some labels to be found")

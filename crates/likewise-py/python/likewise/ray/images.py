@@ -60,10 +60,6 @@ def found(source: Any) -> Optional[Found]:
         inside = str(name)[len(path.rstrip("/")) :].lstrip("/")
         if any(part.startswith(".") for part in inside.split("/")):
             continue
-        try:
-            inside.encode()
-        except UnicodeEncodeError:
-            raise ValueError(f"{url}: the name {ascii(inside)} is not Unicode; rename it") from None
         named = inside.lower().endswith(KINDS)
         if of.get("islink") or of.get("type") in ("link", "symlink"):
             # A link says of itself when it was made, not when the image was.
@@ -81,6 +77,11 @@ def found(source: Any) -> Optional[Found]:
         stamps[inside] = others[inside]
     if not stamps:
         return None
+    for inside in stamps:
+        try:
+            inside.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{url}: the name {ascii(inside)} is not Unicode; rename it") from None
     for name in lost:
         warnings.warn(f"{name} leads to no file, and is left out", LikewiseWarning, stacklevel=outside())
     return Found(url, stamps)
@@ -99,7 +100,8 @@ def _proven(system: Any, folder: str, names: list[str]) -> list[str]:
 def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], skip_bad: bool, crew: Crew) -> list[str]:
     """The images below a folder, in shards of `batch_rows`."""
     url, stamps = images
-    if files.system(url)[1].rstrip("/") == files.system(folder)[1].rstrip("/"):
+    (there, own), (here, given) = files.system(url), files.system(folder)
+    if there == here and own.rstrip("/") == given.rstrip("/"):
         raise ValueError("out is the folder of the images; give another one, such as one in it")
     names = sorted(stamps)
     step = IMAGES if batch_rows is None else count(batch_rows, "batch_rows")
@@ -112,14 +114,16 @@ def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], skip_
     plan = {"run": digest, "images_of": url, "images": held, "batch_rows": step, "columns": COLUMNS, "skip_bad": skip_bad}
     files.claim(folder, plan)
     missing = (batch for batch in batches if not files.exists(batch.path))
-    for _ in crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing):
-        pass
+    done = crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing)
+    bad = sum(left_out for _, left_out in done)
+    if bad:
+        warnings.warn(f"{bad} images cannot be read, and are left out", LikewiseWarning, stacklevel=outside())
     files.check_there([batch.path for batch in batches])
     return [batch.path for batch in batches]
 
 
 def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
-    """Embeds some images, which lie on the disk of this machine for so long.
+    """Embeds some images, which lie on the disk of this machine for so long; how many were left out.
 
     Raises
     ------
@@ -138,13 +142,20 @@ def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
         words = ["embed", _here(run, digest), images, "-o", out, "--threads", str(threads), "--quiet"]
         words += ["--skip-bad"] if batch.skip_bad else []
         done = subprocess.run([sys.executable, "-m", "likewise", *words], capture_output=True, text=True)
-        if done.returncode:
+        none_left = batch.skip_bad and "none of the images can be read" in done.stderr
+        if done.returncode and not none_left:
             said = done.stderr.strip().removeprefix("error: ").replace(images, batch.folder)
             raise ValueError(said.replace("--skip-bad leaves", "skip_bad=True leaves") or f"ended with {done.returncode}")
-        made = parquet.read_table(out)
-    made = made.select(COLUMNS)
+        made = _nothing() if none_left else parquet.read_table(out).select(COLUMNS)
     files.write(batch.path, lambda file: parquet.write_table(made, file, use_dictionary=False))
-    return len(batch.names)
+    return len(batch.names) - made.num_rows
+
+
+def _nothing() -> Any:
+    """The embeddings of no image."""
+    import pyarrow as arrow
+
+    return arrow.table({"id": arrow.array([], arrow.string()), "vector": arrow.array([], arrow.list_(arrow.float32()))})
 
 
 @functools.lru_cache(maxsize=1)
