@@ -155,7 +155,8 @@ def _nothing() -> Any:
     """The embeddings of no image."""
     import pyarrow as arrow
 
-    return arrow.table({"id": arrow.array([], arrow.string()), "vector": arrow.array([], arrow.list_(arrow.float32()))})
+    numbers = arrow.list_(arrow.field("element", arrow.float32(), nullable=False))
+    return arrow.schema([("id", arrow.string()), arrow.field("vector", numbers, nullable=False)]).empty_table()
 
 
 @functools.lru_cache(maxsize=1)
