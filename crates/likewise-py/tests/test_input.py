@@ -672,6 +672,10 @@ def test_a_loaded_run_is_fitted_again(tmp_path):
     loaded = likewise.MetricLearner.load(study.save(tmp_path / "run"))
     before = loaded.transform(x)
     assert np.array_equal(loaded.fit(x, y).transform(x), before) and loaded.random_state == 9
+    views = {"a": x, "b": x[:, ::-1].copy()}
+    across = likewise.CrossModalLearner("cluster-cca", labels_per_class=5, random_state=9).fit(views, y)
+    again = likewise.CrossModalLearner.load(across.save(tmp_path / "across")).fit(views, y)
+    assert again.verdict_ == across.verdict_ and np.array_equal(again.transform(x, "a"), across.transform(x, "a"))
     changed = likewise.Study(x, y, recipe="label-rca", settings={"learner": {"shrinkage": 0.01}})
     loaded = likewise.MetricLearner.load(changed.save(tmp_path / "changed"))
     with pytest.raises(ValueError, match="^recipe = label-rca .changed.: that is what a fit with other settings is called"):

@@ -190,6 +190,8 @@ def test_images_are_embedded_as_by_the_command(photos, likewise_command):
     with pytest.warns(likewise.LikewiseWarning, match="1 images cannot be read, and are left out"):
         sound = likewise.ray.embed(photos / "run", photos / "images", photos / "without", batch_rows=1, skip_bad=True)
     assert arrow.concat_tables([parquet.read_table(path) for path in sound]).num_rows == sum(parquet.read_table(path).num_rows for path in sound) == 25
+    # One of them has no rows, and therefore says nothing of columns.
+    assert len(likewise.ray.neighbors(photos / "without", 3)[0]) == 25
     with pytest.raises(ValueError, match="out is the folder of the images"):
         likewise.ray.embed(photos / "run", photos / "images", photos / "images")
     with open(os.fsencode(photos) + b"/bare/caf\xe9.png", "wb"):

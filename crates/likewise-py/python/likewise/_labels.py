@@ -136,7 +136,7 @@ def _values(y: Any, name: str) -> np.ndarray:
         for listed in ("to_pylist", "to_list", "tolist"):
             if hasattr(y, listed):
                 values = getattr(y, listed)()
-                if any(is_missing(value) for value in values):
+                if isinstance(values, list) and any(is_missing(value) for value in values):
                     return np.array(values, dtype=object)
                 break
     return as_numpy(y, name)

@@ -245,7 +245,13 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
         learner.views_ = list(learner._columns)
         config = json.loads((Path(run) / "config.json").read_text(encoding="utf-8"))
         learner._readings = {name: reading_of(config, name) for name in learner.views_}
-        learner.random_state = config["protocol"]["seed"]
+        protocol = config["protocol"]
+        learner.random_state = protocol["seed"]
+        learner.split = protocol["split"] if protocol["split"] != "given" else None
+        for name in ("labels_per_class", "label_fraction"):
+            if protocol.get(name) is not None:
+                setattr(learner, name, protocol[name])
+                learner.draws = protocol["draws"]
         learner.recipe_, learner.settings_ = settings["name"], settings
         learner.results_ = json.loads(fitted.results())
         learner.verdict_ = learner.results_["verdict"]

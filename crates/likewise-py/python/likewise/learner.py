@@ -184,7 +184,7 @@ class MetricLearner(TransformerMixin, Estimator):
             `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
             features, ``likewise embed`` embeds such a table. `fit` learns the same again where the recipe is one of `likewise.names`, with its own
-            settings.
+            settings, and no labels were hidden.
         """
         run = Path(folder(path, "a run"))
         try:

@@ -83,6 +83,8 @@ def collection(
     """
     if is_address(source):
         shards = [look(url) for url in listed(source, name, KINDS)]
+        # One without rows does not tell how long they would be.
+        shards = [shard for shard in shards if shard.rows] or shards
         array, rows, columns = None, sum(shard.rows for shard in shards), shards[0].columns
         for shard in shards:
             if shard.columns != columns:

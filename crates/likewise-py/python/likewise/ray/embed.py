@@ -94,7 +94,7 @@ def embed(
     work = []
     for url in shards.listed(paths, "paths", shards.KINDS):
         work.append(Work(shards.look(url, names), files.join(folder, url.rsplit("/", 1)[-1])))
-        if work[-1].shard.columns != columns:
+        if work[-1].shard.rows and work[-1].shard.columns != columns:
             raise ValueError(
                 f"paths: {url} has {work[-1].shard.columns} columns, the model reads {columns}"
             )

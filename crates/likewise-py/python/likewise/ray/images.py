@@ -115,15 +115,17 @@ def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], skip_
     files.claim(folder, plan)
     missing = (batch for batch in batches if not files.exists(batch.path))
     done = crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing)
-    bad = sum(left_out for _, left_out in done)
+    for _ in done:
+        pass
+    files.check_there([batch.path for batch in batches])
+    bad = len(names) - sum(shards.look(batch.path).rows for batch in batches) if skip_bad else 0
     if bad:
         warnings.warn(f"{bad} images cannot be read, and are left out", LikewiseWarning, stacklevel=outside())
-    files.check_there([batch.path for batch in batches])
     return [batch.path for batch in batches]
 
 
-def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
-    """Embeds some images, which lie on the disk of this machine for so long; how many were left out.
+def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> None:
+    """Embeds some images, which lie on the disk of this machine for so long.
 
     Raises
     ------
@@ -148,7 +150,6 @@ def embed_batch(run: str, digest: str, batch: Batch, threads: int) -> int:
             raise ValueError(said.replace("--skip-bad leaves", "skip_bad=True leaves") or f"ended with {done.returncode}")
         made = _nothing() if none_left else parquet.read_table(out).select(COLUMNS)
     files.write(batch.path, lambda file: parquet.write_table(made, file, use_dictionary=False))
-    return len(batch.names) - made.num_rows
 
 
 def _nothing() -> Any:
