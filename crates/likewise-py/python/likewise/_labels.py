@@ -181,7 +181,7 @@ def _of_flags(values: np.ndarray, missing: np.ndarray) -> Labels:
     return Labels(codes, classes, None, [str(int(value)) for value in classes])
 
 
-def told_apart(values: np.ndarray, name: str) -> None:
+def _told_apart(values: np.ndarray, name: str) -> None:
     """Refuses floating numbers from where on these do not tell whole ones apart."""
     large = np.isfinite(values) & (np.abs(values) >= 2 ** (min(np.finfo(values.dtype).nmant, 52) + 1))
     if large.any():
@@ -194,7 +194,7 @@ def told_apart(values: np.ndarray, name: str) -> None:
 def _of_floats(values: np.ndarray, name: str) -> Labels:
     if np.isinf(values).any():
         raise ValueError(f"Input {name} contains infinity; give whole numbers or words")
-    told_apart(values, name)
+    _told_apart(values, name)
     values = values.astype(np.float64)
     missing = np.isnan(values)
     whole = np.where(missing, UNKNOWN, values)
@@ -247,7 +247,7 @@ def _of_objects(values: np.ndarray, name: str) -> Labels:
         if all(isinstance(value, (int, np.integer, np.bool_)) for value in present):
             return _of_whole(present, missing, name)
         for kind in {value.dtype for value in present if isinstance(value, np.floating)}:
-            told_apart(np.array([value for value in present if getattr(value, "dtype", None) == kind]), name)
+            _told_apart(np.array([value for value in present if getattr(value, "dtype", None) == kind]), name)
         numbers = np.full(len(values), np.nan)
         numbers[~missing] = present.astype(np.float64)
         return _of_floats(numbers, name)

@@ -43,7 +43,7 @@ export async function serious(page, where, failures) {
 }
 
 /** Fails where something holds no longer than `patience` allows. */
-export async function until(what, holds, patience = 60_000) {
+export async function until(what, holds, patience = 15_000) {
   const end = Date.now() + patience;
   for (;;) {
     const value = await holds();
