@@ -672,11 +672,44 @@ def test_a_loaded_run_is_fitted_again(tmp_path):
     loaded = likewise.MetricLearner.load(study.save(tmp_path / "run"))
     before = loaded.transform(x)
     assert np.array_equal(loaded.fit(x, y).transform(x), before) and loaded.random_state == 9
-    views = {"a": x, "b": x[:, ::-1].copy()}
-    across = likewise.CrossModalLearner("cluster-cca", labels_per_class=5, random_state=9).fit(views, y)
-    again = likewise.CrossModalLearner.load(across.save(tmp_path / "across")).fit(views, y)
-    assert again.verdict_ == across.verdict_ and np.array_equal(again.transform(x, "a"), across.transform(x, "a"))
     changed = likewise.Study(x, y, recipe="label-rca", settings={"learner": {"shrinkage": 0.01}})
     loaded = likewise.MetricLearner.load(changed.save(tmp_path / "changed"))
     with pytest.raises(ValueError, match="^recipe = label-rca .changed.: that is what a fit with other settings is called"):
         loaded.fit(x, y)
+    file = tmp_path / "label-rca.toml"
+    file.write_text('base = "label-rca"\n[learner]\nshrinkage = 0.9\n')
+    loaded = likewise.MetricLearner.load(likewise.Study(x, y, recipe=file).save(tmp_path / "file"))
+    with pytest.warns(likewise.LikewiseWarning, match="^the run that was loaded had other settings than label-rca has by itself"):
+        loaded.fit(x, y)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {},
+        {"split": "item"},
+        {"labels_per_class": 5, "draws": 2},
+        {"label_fraction": 0.2},
+        {"split": "item", "labels_per_class": 3},
+        {"split": "given"},
+        {"recipe": "cca"},
+    ],
+)
+def test_a_loaded_run_across_views_is_fitted_again(tmp_path, asked):
+    x, y = blobs(n=80, classes=4)
+    views, recipe = {"a": x, "b": x[:, ::-1].copy()}, asked.pop("recipe", "cluster-cca")
+    if recipe == "cca":
+        y = None
+    if asked.get("split") == "given":
+        asked["split"] = ["train", "test"] * 40
+    across = likewise.CrossModalLearner(recipe, random_state=9, **asked).fit(views, y)
+    again = likewise.CrossModalLearner.load(across.save(tmp_path / "run"))
+    if isinstance(asked.get("split"), list):
+        with pytest.raises(ValueError, match="^split = 'given': give the part of each item"):
+            again.fit(views, y)
+        again.split = asked["split"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", likewise.LikewiseWarning)
+        again.fit(views, y)
+    assert again.verdict_ == across.verdict_ and (again.pseudo_labels_ == across.pseudo_labels_).all()
+    assert np.array_equal(again.transform(x, "a"), across.transform(x, "a"))

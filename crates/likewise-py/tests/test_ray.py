@@ -480,6 +480,27 @@ def test_columns_of_shards_go_by_their_names(tmp_path, data):
         likewise.ray.neighbors(folder, 4)
 
 
+def test_a_shard_without_rows_says_nothing_of_columns(tmp_path, data):
+    x, _, _ = data
+    folder, wanted = tmp_path / "x", likewise.ray.neighbors(x, 4)[0]
+    folder.mkdir()
+    # What pandas writes of none of its rows of vectors, and a table of another column.
+    parquet.write_table(arrow.table({"vector": arrow.array([], arrow.null())}), folder / "a.parquet")
+    parquet.write_table(arrow.table({"other": arrow.array([], arrow.float32())}), folder / "b.parquet")
+    parquet.write_table(arrow.table({f"c{c}": column for c, column in enumerate(x.T)}), folder / "c.parquet")
+    assert (likewise.ray.neighbors(folder, 4)[0] == wanted).all()
+    pandas = pytest.importorskip("pandas", reason="pandas is not installed")
+    frame = pandas.DataFrame(x, columns=[f"c{c}" for c in range(x.shape[1])])
+    for name, given in (("array", x), ("frame", frame)):
+        learner = likewise.MetricLearner("rca", measure=False).fit(given, items()[1])
+        made = likewise.ray.embed(learner, folder, tmp_path / name)
+        rows = np.concatenate([np.stack(table["embedding"].to_numpy()) for table in map(parquet.read_table, made) if len(table)])
+        np.testing.assert_allclose(rows, learner.transform(given), atol=1e-6)
+    (folder / "c.parquet").unlink()
+    with pytest.raises(ValueError, match="is empty: 0 rows"):
+        likewise.ray.neighbors(folder, 4)
+
+
 def test_a_run_on_a_table_embeds_by_its_columns_and_not_without_what_it_makes_of_them(tmp_path, data):
     x, y, _ = data
     names = [f"c{c}" for c in range(x.shape[1])]

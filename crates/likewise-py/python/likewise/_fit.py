@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Optional
 
 import numpy as np
@@ -13,7 +14,7 @@ from ._base import column_names
 from ._labels import Labels
 from ._likewise import Across, Fitted
 from ._views import View
-from ._work import count, how, number, seed
+from ._work import LikewiseWarning, count, how, number, outside, seed
 
 
 def fit(
@@ -67,6 +68,8 @@ def to_ask(
         if len(parts) != n:
             raise ValueError(f"split names the part of {len(parts)} items, but X has {n}")
         split = "given"
+    elif split == "given":
+        raise ValueError("split = 'given': give the part of each item: train, validation, gallery, query or test")
     if not isinstance(recipe, (str, os.PathLike)):
         raise TypeError(f"recipe = {recipe!r}: must be a name or the path of a .toml file")
     if str(recipe).endswith(" (changed)"):
@@ -89,6 +92,18 @@ def to_ask(
         "seed": seed(random_state),
         "measure": bool(measure),
     }
+
+
+def check_again(learner: Any) -> None:
+    """Warns of a loaded run that was fitted again by the name of its recipe, but had other settings under that name."""
+    loaded = learner.__dict__.pop("_as_loaded", None)
+    if loaded and learner.recipe == loaded["name"] and learner.settings is None and learner.settings_ != loaded:
+        warnings.warn(
+            f"the run that was loaded had other settings than {learner.recipe} has by itself (those of a recipe file, or of the "
+            "command), so that this fit is another one: give the file as recipe=, or the settings that were changed",
+            LikewiseWarning,
+            stacklevel=outside(),
+        )
 
 
 def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:

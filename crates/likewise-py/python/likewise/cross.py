@@ -10,7 +10,7 @@ from typing import Any, Optional
 import numpy as np
 
 from ._base import Base, NotFittedError, Unpicklable, stripped
-from ._fit import fit_across
+from ._fit import check_again, fit_across
 from ._labels import encode
 from ._likewise import AcrossRun
 from ._table import Reading, reading_of
@@ -149,6 +149,7 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
         codes = [-1 if of is None else place[of[0]] for of in believed]
         self.pseudo_labels_ = labels.decoded(np.array(codes, np.int64))
         self.confidence_ = np.array([0 if of is None else of[1] for of in believed], np.float32)
+        check_again(self)
         return self
 
     def transform(self, X: Any, view: str) -> np.ndarray:
@@ -233,7 +234,8 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
             With `views_`, `recipe_`, `settings_`, `results_`, `verdict_` and `embeddings_` as the run has them, and `ids_`,
             the id of each row that `search` names; `pseudo_labels_` and `confidence_` are in its ``items.parquet``. Of a
             table that was fitted, columns are brought to the same scale, and may not be missing; a view of which words or
-            dates became features is asked by ``likewise search``.
+            dates became features is asked by ``likewise search``. `fit` learns the same again, as that of `MetricLearner.load`;
+            where the split was given, give `split` again.
         """
         run = folder(path, "a run")
         fitted = AcrossRun.load(run, how())
@@ -247,12 +249,14 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
         learner._readings = {name: reading_of(config, name) for name in learner.views_}
         protocol = config["protocol"]
         learner.random_state = protocol["seed"]
-        learner.split = protocol["split"] if protocol["split"] != "given" else None
+        # Tested on a part and then learned from all is what a fit does that was asked for no split.
+        learner.split = None if protocol.get("refit") else protocol["split"]
         for name in ("labels_per_class", "label_fraction"):
             if protocol.get(name) is not None:
                 setattr(learner, name, protocol[name])
                 learner.draws = protocol["draws"]
         learner.recipe_, learner.settings_ = settings["name"], settings
+        learner._as_loaded = settings
         learner.results_ = json.loads(fitted.results())
         learner.verdict_ = learner.results_["verdict"]
         learner.embeddings_ = {name: fitted.embedded(name)[1] for name in learner.views_}

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._arrays import as_numpy, matrix
 from ._base import Estimator, TransformerMixin
-from ._fit import fit, read_pairs, read_triplets
+from ._fit import check_again, fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted, Model, beside, sees_views
 from ._table import Reading, reading_of, views_of
@@ -142,6 +142,7 @@ class MetricLearner(TransformerMixin, Estimator):
         alone = next(iter(X.values())) if are_views(X) and len(X) == 1 else X
         self._take_columns(alone, self._model.input_dim)
         self._readings = readings_of(X)
+        check_again(self)
         return self
 
     def _take(self, fitted: Fitted, labels: Any, views: list[View], measured: bool) -> None:
@@ -184,7 +185,7 @@ class MetricLearner(TransformerMixin, Estimator):
             `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
             features, ``likewise embed`` embeds such a table. `fit` learns the same again where the recipe is one of `likewise.names`, with its own
-            settings, and no labels were hidden.
+            settings (of others it warns), no split was asked for and no labels were hidden, and the columns were not brought to one scale.
         """
         run = Path(folder(path, "a run"))
         try:
@@ -210,7 +211,7 @@ class MetricLearner(TransformerMixin, Estimator):
         learner._take_names(learner._reading.names, learner._model.input_dim)
         learner._apart = sees_views(json.dumps(config["recipe"]))
         learner.recipe_ = recipe
-        learner.settings_ = config["recipe"]
+        learner.settings_ = learner._as_loaded = config["recipe"]
         learner.results_ = results
         learner.verdict_ = verdict
         learner.similarity_ = learner._model.similarity

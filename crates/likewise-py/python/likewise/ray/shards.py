@@ -79,6 +79,9 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
         import pyarrow as arrow
 
         table = _parquet(file, url)
+        if not table.metadata.num_rows:
+            # Its columns have no types that tell what they would hold.
+            return Shard(url, 0, 0, (), files.stamp(url))
         first = table.schema_arrow.empty_table()
         # A name with spaces around it is that name, unless both are there.
         there = dict(zip(stripped(first.column_names), first.column_names))
@@ -91,8 +94,7 @@ def look(url: str, wanted: tuple[str, ...] = ()) -> Shard:
             raise ValueError(f"paths: {url} has no column of numbers {lacking[0]!r}, which was fitted")
         if lacking or not names:
             names = _features(first.schema, url)
-        if table.metadata.num_rows:
-            first = arrow.Table.from_batches([next(table.iter_batches(1, columns=names))])
+        first = arrow.Table.from_batches([next(table.iter_batches(1, columns=names))])
         columns = as_numpy(_floats(first), url).shape[1]
         if _vectors(first.schema) and (lacking or not wanted):
             names = []
