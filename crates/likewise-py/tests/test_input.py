@@ -681,6 +681,17 @@ def test_a_loaded_run_is_fitted_again(tmp_path):
     loaded = likewise.MetricLearner.load(likewise.Study(x, y, recipe=file).save(tmp_path / "file"))
     with pytest.warns(likewise.LikewiseWarning, match="^the run that was loaded had other settings than label-rca has by itself"):
         loaded.fit(x, y)
+    for number, asked in enumerate([{"split": "item"}, {"labels_per_class": 5}, {"split": ["train", "test"] * 40}]):
+        study = likewise.Study(x, y, recipe="label-rca", **asked)
+        loaded = likewise.MetricLearner.load(study.save(tmp_path / f"part{number}"))
+        with pytest.warns(likewise.LikewiseWarning, match="^the run that was loaded learned from a part of its labels"):
+            loaded.fit(x, y)
+    with pytest.warns(likewise.LikewiseWarning, match="^20 neighbours are many for 80 items"):
+        few = likewise.Study(x, y, recipe="mixed-rca").save(tmp_path / "few")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", likewise.LikewiseWarning)
+        loaded.fit(x, y)
+        likewise.MetricLearner.load(few).fit(*blobs(n=300))
 
 
 @pytest.mark.parametrize(

@@ -95,15 +95,32 @@ def to_ask(
 
 
 def check_again(learner: Any) -> None:
-    """Warns of a loaded run that was fitted again by the name of its recipe, but had other settings under that name."""
-    loaded = learner.__dict__.pop("_as_loaded", None)
-    if loaded and learner.recipe == loaded["name"] and learner.settings is None and learner.settings_ != loaded:
+    """Warns of a loaded run that was fitted again by the name of its recipe, where that is another fit than it was."""
+    loaded, part = learner.__dict__.get("_as_loaded", (None, False))
+    if loaded is None or learner.recipe != loaded["name"] or learner.settings is not None:
+        return
+    if _but_neighbors(learner.settings_) != _but_neighbors(loaded):
         warnings.warn(
             f"the run that was loaded had other settings than {learner.recipe} has by itself (those of a recipe file, or of the "
             "command), so that this fit is another one: give the file as recipe=, or the settings that were changed",
             LikewiseWarning,
             stacklevel=outside(),
         )
+    if part:
+        warnings.warn(
+            "the run that was loaded learned from a part of its labels (split, labels_per_class or label_fraction), this fit from all "
+            "that it is given; Study does it as it was",
+            LikewiseWarning,
+            stacklevel=outside(),
+        )
+    del learner._as_loaded
+
+
+def _but_neighbors(settings: dict) -> dict:
+    """Settings without the number of neighbours, which is smaller by itself where there are few items."""
+    labels = settings.get("pseudo_labels", {})
+    graph = {name: of for name, of in labels.get("graph", {}).items() if name != "k"}
+    return settings | {"pseudo_labels": labels | {"graph": graph}}
 
 
 def _by_name(given: Any, name: str, wanted: tuple[str, ...]) -> np.ndarray:

@@ -256,7 +256,7 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
                 setattr(learner, name, protocol[name])
                 learner.draws = protocol["draws"]
         learner.recipe_, learner.settings_ = settings["name"], settings
-        learner._as_loaded = settings
+        learner._as_loaded = settings, False
         learner.results_ = json.loads(fitted.results())
         learner.verdict_ = learner.results_["verdict"]
         learner.embeddings_ = {name: fitted.embedded(name)[1] for name in learner.views_}

@@ -185,7 +185,8 @@ class MetricLearner(TransformerMixin, Estimator):
             `confidence_` are in the ``items.parquet`` of the run. Of a table that was fitted, columns have the names, and
             the order, of the fit and are brought to the same scale, and none may be missing; where words or dates became
             features, ``likewise embed`` embeds such a table. `fit` learns the same again where the recipe is one of `likewise.names`, with its own
-            settings (of others it warns), no split was asked for and no labels were hidden, and the columns were not brought to one scale.
+            settings, no split was asked for and no labels were hidden (it warns where not, but of the number of neighbours and of folds), and the
+            columns were not brought to one scale.
         """
         run = Path(folder(path, "a run"))
         try:
@@ -211,7 +212,8 @@ class MetricLearner(TransformerMixin, Estimator):
         learner._take_names(learner._reading.names, learner._model.input_dim)
         learner._apart = sees_views(json.dumps(config["recipe"]))
         learner.recipe_ = recipe
-        learner.settings_ = learner._as_loaded = config["recipe"]
+        learner.settings_ = config["recipe"]
+        learner._as_loaded = config["recipe"], _of_a_part(config["protocol"])
         learner.results_ = results
         learner.verdict_ = verdict
         learner.similarity_ = learner._model.similarity
@@ -365,3 +367,9 @@ def _pairs(pairs: Any, name: str) -> np.ndarray:
             f"{name} is of shape {both.shape}; give (number of pairs, 2, number of features)"
         )
     return both
+
+
+def _of_a_part(protocol: dict) -> bool:
+    """Whether what is tested, or hidden, was left out of what was learned; of folds, which few labels bring about by themselves, no."""
+    hidden = any(protocol.get(name) is not None for name in ("labels_per_class", "label_fraction"))
+    return hidden or (protocol["split"] != "folds" and not protocol.get("refit"))

@@ -86,13 +86,13 @@ def collection(
         # One without rows does not tell how long they would be.
         shards = [shard for shard in shards if shard.rows] or shards
         array, rows, columns = None, sum(shard.rows for shard in shards), shards[0].columns
+        if rows == 0 or columns == 0:
+            raise ValueError(f"{name} is empty: {rows} rows of {columns} columns")
         for shard in shards:
             if shard.columns != columns:
                 raise ValueError(
                     f"{name}: {shard.url} has {shard.columns} columns, {shards[0].url} has {columns}"
                 )
-        if rows == 0 or columns == 0:
-            raise ValueError(f"{name} is empty: {rows} rows of {columns} columns")
         shards = in_order(shards, name, names)
         names = next((shard.names for shard in shards if shard.names), ())
     else:
