@@ -53,10 +53,13 @@ def main():
 def exported(db, export, n):
     """Kills an export halfway, and gives it again."""
     begun = time.time()
-    first = subprocess.Popen(export, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    errors = tempfile.TemporaryFile()
+    first = subprocess.Popen(export, stdout=subprocess.DEVNULL, stderr=errors)
     held = 0
     while 2 * held < n:
-        assert first.poll() is None, "the export ended before it was killed"
+        if first.poll() is not None:
+            errors.seek(0)
+            raise SystemExit(f"the export ended before it was killed: {errors.read().decode(errors='replace')}")
         time.sleep(0.2)
         # Before the table is there, there is nothing to count.
         if db.execute("SELECT to_regclass('items')").fetchone()[0]:
