@@ -3,14 +3,18 @@
 mod part;
 
 use std::fs::{File, Metadata};
-use std::io::{BufWriter, Seek};
+use std::io::{BufWriter, ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::input::{Special, special};
 use crate::{Error, Result};
 
 /// Links followed one after the other before they are taken for a circle.
 const LINKS: usize = 40;
+
+/// Between two tries to write into what takes nothing more for now.
+const PATIENCE: Duration = Duration::from_millis(1);
 
 /// Writes a file through `fill`, atomically.
 ///
@@ -22,10 +26,10 @@ const LINKS: usize = 40;
 /// another process is writing. The folder must exist, and is listed once. Not for appending.
 ///
 /// What stands at `path` decides: of a symbolic link the target is written, also one that is
-/// not there yet, and the link stays. A pipe or a device such as `/dev/null` gets the
-/// bytes and is never replaced; they are collected in a temporary file first, so `fill` may
-/// seek. A file that is write-protected (no write bit in its mode, also for root), a folder, a
-/// socket and a disk are refused.
+/// not there yet, and the link stays. A pipe, a device such as `/dev/null` and the
+/// [standard output](is_standard_output) get the bytes and are never replaced; they are collected in a
+/// temporary file first, so `fill` may seek. A file that is write-protected (no write bit in its mode,
+/// also for root), a folder, a socket and a disk are refused, where they are not the standard output.
 ///
 /// ```
 /// use std::io::Write;
@@ -62,7 +66,11 @@ pub fn same_file(a: &Path, b: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt;
-        let of = |path: &Path| std::fs::metadata(path).map(|m| (m.dev(), m.ino()));
+        let open = |path: &Path| match standard_stream(path) {
+            Some(file) => file?.metadata(),
+            None => std::fs::metadata(path),
+        };
+        let of = |path: &Path| open(path).map(|m| (m.dev(), m.ino()));
         matches!((of(a), of(b)), (Ok(a), Ok(b)) if a == b)
     }
     #[cfg(not(unix))]
@@ -87,7 +95,8 @@ pub fn same_place(a: &Path, b: &Path) -> bool {
 }
 
 /// Where [`write()`] would put its bytes: the whole path with all links resolved, also of a file that
-/// is not there yet. Where its folder is not there, the path stays as it is.
+/// is not there yet. Where its folder is not there, the path stays as it is. A name of the standard output
+/// leads where the system's link of this name does.
 ///
 /// ```
 /// # let folder = tempfile::tempdir()?;
@@ -111,7 +120,7 @@ pub fn resolved(path: &Path) -> PathBuf {
 }
 
 /// Whether [`write()`] to a path hands the bytes on to what is open or ready there, a pipe, a device or the
-/// standard output wherever that goes: it has no ending to choose a form by, and is not read again.
+/// standard output wherever that goes: it may have no ending to choose a form by, and is not read again.
 ///
 /// ```
 /// assert!(!likewise_io::atomic::is_stream("no/such.npy".as_ref()));
@@ -120,6 +129,60 @@ pub fn resolved(path: &Path) -> PathBuf {
 /// ```
 pub fn is_stream(path: &Path) -> bool {
     matches!(place(path), Ok(Place::Stream(_)))
+}
+
+/// Whether a path is a name of this process's standard output, such as `/dev/stdout`, or a link to one; only
+/// Unix has any. [`write()`] takes it for that whether the system has such a file or not, and writes where
+/// the standard output stands: what others write into it before and after stays. What Rust holds back of
+/// it is written first; other buffers, as Python's, are their owners' to empty.
+///
+/// ```
+/// # #[cfg(unix)]
+/// assert!(likewise_io::atomic::is_standard_output("/dev/stdout".as_ref()));
+/// assert!(!likewise_io::atomic::is_standard_output("stdout".as_ref()));
+/// ```
+pub fn is_standard_output(path: &Path) -> bool {
+    leads_to(path, &STDOUT)
+}
+
+const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
+const STDERR: [&str; 3] = ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"];
+
+/// Whether a path is one of these names, or a link to one.
+fn leads_to(path: &Path, names: &[&str]) -> bool {
+    let mut end = path.to_owned();
+    for _ in 0..LINKS {
+        if names.iter().any(|name| end == Path::new(name)) {
+            return cfg!(unix);
+        }
+        match std::fs::read_link(&end) {
+            Ok(target) => end = folder_of(&end).join(target),
+            Err(_) => return false,
+        }
+    }
+    false
+}
+
+/// The standard output or error of this process, where a path is a name of it.
+#[cfg(unix)]
+fn standard_stream(path: &Path) -> Option<std::io::Result<File>> {
+    use std::os::fd::AsFd;
+    let open = if leads_to(path, &STDOUT) {
+        let mut stdout = std::io::stdout().lock();
+        // Where that cannot be, the results cannot be written either, and say so.
+        let _ = stdout.flush();
+        stdout.as_fd().try_clone_to_owned()
+    } else if leads_to(path, &STDERR) {
+        std::io::stderr().as_fd().try_clone_to_owned()
+    } else {
+        return None;
+    };
+    Some(open.map(File::from))
+}
+
+#[cfg(not(unix))]
+fn standard_stream(_: &Path) -> Option<std::io::Result<File>> {
+    None
 }
 
 /// Makes a folder, and those above it, where it is not there. Of a symbolic link the folder
@@ -137,12 +200,15 @@ pub fn is_stream(path: &Path) -> bool {
 /// ```
 pub fn make_folder(path: &Path) -> Result<()> {
     let make = || {
+        if is_standard_output(path) {
+            return Err(no_folder());
+        }
         let mut end = path.to_owned();
         for _ in 0..LINKS {
             match std::fs::read_link(&end) {
                 Ok(target) => end = folder_of(&end).join(target),
                 Err(_) if end.exists() && !end.is_dir() => {
-                    return Err(Error::parameter("this is a file; name a folder"));
+                    return Err(no_folder());
                 }
                 Err(_) => return Ok(std::fs::create_dir_all(&end)?),
             }
@@ -150,6 +216,10 @@ pub fn make_folder(path: &Path) -> Result<()> {
         Err(circle())
     };
     make().map_err(|e| e.within(path.display()))
+}
+
+fn no_folder() -> Error {
+    Error::parameter("this is a file; name a folder")
 }
 
 fn circle() -> Error {
@@ -160,7 +230,7 @@ fn circle() -> Error {
 enum Place {
     /// A file, with its links resolved, and what stands there now.
     File(PathBuf, Option<Metadata>),
-    /// A pipe or a device.
+    /// A pipe, a device, or the standard output or error.
     Stream(PathBuf),
 }
 
@@ -170,10 +240,13 @@ fn place(path: &Path) -> Result<Place> {
             "this is not the name of a file; give a file name to write to",
         ));
     }
+    if leads_to(path, &STDOUT) || leads_to(path, &STDERR) {
+        return Ok(Place::Stream(path.to_owned()));
+    }
     let old = match std::fs::metadata(path) {
         Ok(old) => Some(old),
         // It, or what a link leads to, is made.
-        Err(e) if e.kind() == std::io::ErrorKind::NotFound => None,
+        Err(e) if e.kind() == ErrorKind::NotFound => None,
         Err(e) => return Err(e.into()),
     };
     match old.as_ref().and_then(special) {
@@ -194,7 +267,7 @@ fn place(path: &Path) -> Result<Place> {
     let mut path = path.to_owned();
     let mut links = 0;
     while let Ok(target) = std::fs::read_link(&path) {
-        // The standard output, sent to a file: to replace that would leave its owner the old one.
+        // An open file of this process or of another: to replace it would leave its owner the old one.
         if of_the_system(&path) {
             return Ok(Place::Stream(path));
         }
@@ -259,30 +332,59 @@ fn replace(
     Ok(())
 }
 
-/// Collects the bytes in a file without a name and hands them to a pipe or a device.
+/// Collects the bytes in a file without a name and hands them to a [`Place::Stream`].
 fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
-    // At the end: where this is the standard output, a file may stand behind it that holds
-    // something already. Opened first: who reads a pipe sees its end also where `fill` fails.
-    let mut stream = File::options().append(true).open(path)?;
+    // Opened first: who reads a pipe sees its end also where `fill` fails.
+    let mut stream = match standard_stream(path) {
+        // Not opened anew by its name: of a file behind it, that would be another place to write at than that
+        // of others who print into it, and each would go over what the other wrote.
+        Some(file) => file?,
+        // At the end: a file may stand behind other names of the system (`/dev/fd/3`), and hold something already.
+        None => File::options().append(true).open(path)?,
+    };
     let temporary =
         tempfile::tempfile().map_err(|e| Error::from(e).within("cannot make a temporary file"))?;
     let mut temporary = filled(temporary, fill)?;
     temporary.rewind()?;
-    match std::io::copy(&mut temporary, &mut stream) {
+    match hand_on(&mut temporary, &mut stream) {
         // Who reads the standard output has what was wanted of it, as of text: `| head`.
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe && of_the_system(path) => Ok(()),
-        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Error::new(
-            crate::ErrorKind::Io,
-            "nobody reads this pipe any more; let its reader wait for the end",
-        )),
-        copied => Ok(copied.map(drop)?),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => {
+            if is_standard_output(path) {
+                return Ok(());
+            }
+            Err(Error::new(
+                crate::ErrorKind::Io,
+                "nobody reads this pipe any more; let its reader wait for the end",
+            ))
+        }
+        done => Ok(done?),
+    }
+}
+
+/// Copies all, also into what does not wait for its reader (`O_NONBLOCK`, which whoever shares the standard
+/// output may have set).
+fn hand_on(from: &mut File, to: &mut File) -> std::io::Result<()> {
+    let mut buffer = vec![0; 1 << 17];
+    loop {
+        let mut rest = match from.read(&mut buffer)? {
+            0 => return Ok(()),
+            held => &buffer[..held],
+        };
+        while !rest.is_empty() {
+            match to.write(rest) {
+                Ok(0) => return Err(ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(e) if e.kind() == ErrorKind::WouldBlock => std::thread::sleep(PATIENCE),
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
 
     fn names(folder: &Path) -> Vec<String> {
         let entries = std::fs::read_dir(folder).unwrap();

@@ -11,7 +11,7 @@ use crate::budget::Budget;
 use crate::input::Input;
 use crate::npz::{Archive, Writer};
 use crate::parquet::{self, Column};
-use crate::{Error, Result, atomic};
+use crate::{Error, Form, Result, atomic};
 
 /// Beliefs as read from a file, with the names of their classes and the ids of the items.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,21 +45,30 @@ pub fn write(
 ) -> Result<()> {
     let path = path.as_ref();
     check(beliefs, classes, ids).map_err(|e| e.within(path.display()))?;
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    let ending = ending.to_ascii_lowercase();
-    let ending = if atomic::is_stream(path) {
-        "npz"
-    } else {
-        &ending
-    };
-    atomic::write(path, |file| match ending {
-        "npz" => write_npz(file, beliefs, classes, ids),
-        "csv" => write_csv(file, beliefs, classes, ids),
-        "parquet" => write_parquet(file, beliefs, classes, ids),
+    let form = form_to_write(path)?;
+    atomic::write(path, |file| match form {
+        Form::Csv => write_csv(file, beliefs, classes, ids),
+        Form::Parquet => write_parquet(file, beliefs, classes, ids),
+        _ => write_npz(file, beliefs, classes, ids),
+    })
+}
+
+/// The form that beliefs are written to `path` in: `.npz`, `.csv` or `.parquet`, by its ending. A pipe or a
+/// device without an ending gets `.npz`.
+///
+/// Fails on any other: to be asked before the work that makes them.
+pub fn form_to_write(path: impl AsRef<Path>) -> Result<Form> {
+    let path = path.as_ref();
+    if path.extension().is_none() && atomic::is_stream(path) {
+        return Ok(Form::Npz);
+    }
+    match Form::parse(path) {
+        Ok(form @ (Form::Npz | Form::Csv | Form::Parquet)) => Ok(form),
         _ => Err(Error::parameter(
             "beliefs are written to .npz, .csv or .parquet; choose one of these",
-        )),
-    })
+        )
+        .within(path.display())),
+    }
 }
 
 fn check(beliefs: &Beliefs, classes: &[String], ids: &[String]) -> Result<()> {

@@ -6,9 +6,10 @@ use std::path::Path;
 
 use likewise::propagate::by_tag::ByTag;
 
+use crate::beliefs::form_to_write;
 use crate::npz::Writer;
 use crate::parquet::{self, Column};
-use crate::{Error, Result, atomic};
+use crate::{Error, Form, Result, atomic};
 
 /// Writes beliefs in tags, atomically, in the form that the ending of `path` says.
 ///
@@ -29,22 +30,12 @@ pub fn write(path: impl AsRef<Path>, found: &ByTag, ids: &[String]) -> Result<()
             ids.len()
         )));
     }
-    let ending = path.extension().unwrap_or_default().to_string_lossy();
-    let ending = ending.to_ascii_lowercase();
-    let ending = if atomic::is_stream(path) {
-        "npz"
-    } else {
-        &ending
-    };
-    match ending {
-        "npz" => atomic::write(path, |file| write_npz(file, found, ids)),
-        "csv" => atomic::write(path, |file| write_csv(file, found, ids)),
-        "parquet" => atomic::write(path, |file| write_parquet(file, found, ids)),
-        _ => Err(Error::parameter(
-            "beliefs are written to .npz, .csv or .parquet; choose one of these",
-        )
-        .within(path.display())),
-    }
+    let form = form_to_write(path)?;
+    atomic::write(path, |file| match form {
+        Form::Csv => write_csv(file, found, ids),
+        Form::Parquet => write_parquet(file, found, ids),
+        _ => write_npz(file, found, ids),
+    })
 }
 
 fn names(found: &ByTag) -> Vec<String> {

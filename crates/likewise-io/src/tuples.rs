@@ -307,12 +307,13 @@ fn write(
     })
 }
 
-/// The form that tuples are written to `path` in: `.csv` or `.parquet`, by its ending.
+/// The form that tuples are written to `path` in: `.csv` or `.parquet`, by its ending. A pipe or a
+/// device without an ending gets `.csv`.
 ///
 /// Fails on any other: to be asked before the work that makes them.
 pub fn form_to_write(path: impl AsRef<Path>) -> Result<Form> {
     let path = path.as_ref();
-    if atomic::is_stream(path) {
+    if path.extension().is_none() && atomic::is_stream(path) {
         return Ok(Form::Csv);
     }
     match Form::parse(path) {

@@ -32,8 +32,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 
 /// Says where the file of results goes: where that is stdout, text goes to stderr.
 pub fn beside(out: Option<&Path>) {
-    let stdout = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-    if out.is_some_and(|out| stdout.iter().any(|path| out == Path::new(path))) {
+    if out.is_some_and(likewise_io::atomic::is_standard_output) {
         TAKEN.store(true, Ordering::Relaxed);
     }
 }

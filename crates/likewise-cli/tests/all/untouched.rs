@@ -119,7 +119,7 @@ fn a_number_below_zero_is_the_value_of_its_flag() {
 #[cfg(unix)]
 mod standard_output {
     use std::fs::File;
-    use std::process::Stdio;
+    use std::process::{Command, Stdio};
 
     use super::*;
 
@@ -148,6 +148,142 @@ mod standard_output {
             let written = fs::read(scene.path("out")).unwrap();
             assert!(written.starts_with(begin), "{line}: {:?}", written.get(..8));
             assert!(piped.starts_with(begin), "{line}: {:?}", piped.get(..8));
+        }
+    }
+
+    const FEATURES: [&str; 5] = ["features", "good.npy", "-q", "-o", "/dev/stdout"];
+
+    /// A shell script in the folder of a scene, which calls the program `"$@"`.
+    fn script(scene: &Scene, script: &str, arguments: &[&str]) -> Command {
+        let at = scene.path("");
+        let mut shell = Command::new("sh");
+        shell
+            .args(["-c", script, "sh"])
+            .arg(program::command(&at, &[]).get_program())
+            .args(arguments)
+            .current_dir(at);
+        shell
+    }
+
+    /// Written where others left off, so that nobody writes over another.
+    #[test]
+    fn what_others_write_before_and_after_stays() {
+        let scene = Scene::new();
+        let alone = scene.run(&FEATURES).stdout;
+        std::os::unix::fs::symlink("/dev/stdout", scene.path("link.npy")).unwrap();
+        for to in ["/dev/stdout", "/proc/self/fd/1", "link.npy"] {
+            let line = [&FEATURES[..4], &[to]].concat();
+            let group = r#"{ echo before; "$@"; echo after; } > out"#;
+            assert!(script(&scene, group, &line).status().unwrap().success());
+            let written = fs::read(scene.path("out")).unwrap();
+            assert_eq!(
+                written,
+                [b"before\n", &alone[..], b"after\n"].concat(),
+                "{to}"
+            );
+        }
+        let line = [&FEATURES[..4], &["/dev/stderr"]].concat();
+        let group = r#"{ echo before >&2; "$@"; echo after >&2; } 2> out"#;
+        assert!(script(&scene, group, &line).status().unwrap().success());
+        let written = fs::read(scene.path("out")).unwrap();
+        assert!(written.starts_with(b"before\n\x93NUMPY") && written.ends_with(b"after\n"));
+    }
+
+    /// Where the system has no such files, or somebody has put another there.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn its_names_are_known_without_the_system() {
+        let scene = Scene::new();
+        let bare = |then: &str| {
+            let shell = script(
+                &scene,
+                &format!("mount -t tmpfs tmpfs /dev && {then}"),
+                &FEATURES,
+            );
+            let mut own = Command::new("unshare");
+            own.arg("-rm")
+                .arg(shell.get_program())
+                .args(shell.get_args());
+            // The usual place for what is temporary may lie in /dev.
+            own.current_dir(scene.path("")).env("TMPDIR", ".").output()
+        };
+        if !bare("true").is_ok_and(|tried| tried.status.success()) {
+            println!("skipped: this machine lets no process mount a disk of its own");
+            return;
+        }
+        let ended = bare(
+            r#"{ "$@" > none && ls -A /dev > left && echo other > file && cp file /dev/stdout &&
+               "$@" > some && cmp file /dev/stdout && cp good.npy in.npy &&
+               "$1" features in.npy -o /dev/stdout >> in.npy; echo $? > code; cmp good.npy in.npy; }"#,
+        );
+        let ended = ended.unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(ended.status.success(), "{said}");
+        assert!(said.contains("this is read"), "{said}");
+        let read = |name: &str| fs::read(scene.path(name)).unwrap();
+        for name in ["none", "some"] {
+            assert!(read(name).starts_with(b"\x93NUMPY"), "{name}");
+        }
+        assert_eq!((read("left"), read("code")), (vec![], b"2\n".to_vec()));
+    }
+
+    #[test]
+    fn it_is_no_folder() {
+        let scene = Scene::new();
+        let index = ["index", "good.npy", "-o", "/dev/stdout"];
+        scene.refuses(&index, 2, &["this is a file; name a folder"]);
+    }
+
+    /// Its reader is waited for, also where who shares it has asked the system not to wait.
+    #[test]
+    fn one_that_does_not_wait_gets_all() {
+        use std::io::Read;
+        use std::os::{fd::OwnedFd, unix::net::UnixStream};
+        use std::time::Duration;
+        let scene = Scene::new();
+        let wide = ndarray::Array2::from_shape_fn((1000, 600), |(i, j)| ((i * 7 + j) % 11) as f32);
+        likewise_io::write_npy(scene.path("wide.npy"), wide.view()).unwrap();
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        theirs.set_nonblocking(true).unwrap();
+        let line = ["features", "wide.npy", "-q", "-o", "/dev/stdout"];
+        let mut command = program::command(&scene.path(""), &line);
+        let mut child = command.stdout(OwnedFd::from(theirs)).spawn().unwrap();
+        // It holds its end until it is gone.
+        drop(command);
+        std::thread::sleep(Duration::from_millis(300));
+        let mut bytes = Vec::new();
+        ours.read_to_end(&mut bytes).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+        assert_eq!(bytes.len(), 128 + 4 * 1000 * 600);
+    }
+
+    /// Of what leads there, the ending says the form, as of any file.
+    #[test]
+    fn a_link_to_it_has_the_form_of_its_ending() {
+        let scene = Scene::new();
+        for (line, begin) in [
+            (
+                "propagate good.npy --labels good.csv -k 5 -q -o",
+                [("csv", &b"id,"[..]), ("npz", b"PK"), ("parquet", b"PAR1")],
+            ),
+            (
+                "mine good.npy --labels good.csv --from labels --kind pairs -q -o",
+                [("csv", b"a,b,"), ("CSV", b"a,b,"), ("parquet", b"PAR1")],
+            ),
+        ] {
+            for (ending, begin) in begin {
+                let link = format!("to.{ending}");
+                let _ = std::os::unix::fs::symlink("/dev/stdout", scene.path(&link));
+                let words: Vec<&str> = line.split(' ').chain([link.as_str()]).collect();
+                let output = scene.run(&words);
+                let said = String::from_utf8_lossy(&output.stderr);
+                assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
+                assert!(output.stdout.starts_with(begin), "{words:?}");
+            }
+            std::os::unix::fs::symlink("/dev/stdout", scene.path("to.txt")).unwrap();
+            let words: Vec<&str> = line.split(' ').chain(["to.txt"]).collect();
+            scene.refuses(&words, 2, &["to.txt", ".parquet"]);
+            fs::remove_file(scene.path("to.txt")).unwrap();
         }
     }
 

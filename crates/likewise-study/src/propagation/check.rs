@@ -49,6 +49,9 @@ impl Job<'_> {
         for out in [self.out, self.negatives] {
             check_output(out, &inputs)?;
         }
+        if let Some(out) = self.out {
+            likewise_io::beliefs::form_to_write(out)?;
+        }
         check_ending(self.negatives, "negative edges are written", "npz")?;
         let both = self.out.zip(self.negatives);
         if both.is_some_and(|(out, negatives)| atomic::same_place(out, negatives)) {
