@@ -622,12 +622,38 @@ def test_labels_of_queries_and_gallery_go_by_the_names_of_classes():
         likewise.metrics.recall_at_k(x, y, gallery=(x, y + 100))
 
 
+@pytest.mark.parametrize("y", [None, np.full(40, -1)])
+def test_a_study_without_labels_says_that_nothing_is_measured(y):
+    with pytest.warns(likewise.LikewiseWarning, match="nothing is measured"):
+        study = likewise.Study(X, y, recipe="rca")
+        assert (study.run()["n_queries"] == 0).all()
+    assert "label these items first" in study.verdict
+
+
+@pytest.mark.parametrize(
+    ("of", "kind", "said"),
+    [
+        (lambda: likewise.metrics.evaluate(X, Y, nmi="no"), TypeError, "^nmi = 'no': must be True or False"),
+        (lambda: likewise.metrics.map_at_r(X, Y, all_queries="a"), TypeError, "^all_queries = 'a'"),
+        (lambda: likewise.metrics.recall_at_k(X, Y, metrik="cosine"), TypeError, "^metrik is no argument .* metric, "),
+        (lambda: likewise.CrossModalLearner("cluster-cca").fit({"image": X}, Y), ValueError, "has 1 view; give two or more$"),
+        (lambda: likewise.Study(X, Y, recipe="rca").save(""), ValueError, "^path is empty"),
+        (lambda: likewise.Study(X, Y, recipe="rca").save("no", overwrite="yes"), TypeError, "^overwrite = 'yes'"),
+    ],
+)
+def test_keywords_are_what_they_are_named_for(of, kind, said):
+    with pytest.raises(kind, match=said):
+        of()
+
+
 def test_losses_refuse_classes_that_they_cannot_count():
     x, y = blobs(n=40)
     assert np.isfinite(likewise.losses.multi_similarity(x, y + 2**32 - 6)[0])
     for first in (2**32 - 4, 2**53):
         with pytest.raises(ValueError, match="^y has the class .*; number the classes 0, 1 and so on"):
             likewise.losses.multi_similarity(x, y + first)
+    with pytest.raises(ValueError, match="^y has the class -2; .*-1 is an absent item"):
+        likewise.losses.multi_similarity(x, y - 2)
 
 
 def test_labels_mean_the_same_in_every_container():

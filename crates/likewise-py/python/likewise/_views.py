@@ -38,8 +38,8 @@ def read(X: Any, name: str = "X", *, with_texts: bool = False, least: int = 2) -
     if strange:
         raise ValueError(f"{name}: views are named by words without +, and there is {strange[0]!r}")
     if len(X) < least:
-        wanted = "two or more" if least > 1 else "one or more"
-        raise ValueError(f"{name} has {len(X)} views; give {wanted}, or one array alone")
+        wanted = "two or more" if least > 1 else "one or more, or one array alone"
+        raise ValueError(f"{name} has {len(X)} {'view' if len(X) == 1 else 'views'}; give {wanted}")
     views = [(key, _of_view(X[key], f"{name}[{key!r}]", with_texts)) for key in X]
     check_rows(views, name)
     return views

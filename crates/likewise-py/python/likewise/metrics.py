@@ -27,7 +27,7 @@ from . import _likewise
 from ._arrays import as_numpy, is_missing, matrix
 from ._base import check_same_names, column_names
 from ._labels import encode, together
-from ._work import count, how, seed, word
+from ._work import count, flag, how, seed, word
 
 __all__ = [
     "collapse",
@@ -66,7 +66,7 @@ def _asked(
         "gallery": searched,
         "ks": ks,
         "metric": metric,
-        "all_queries": bool(all_queries),
+        "all_queries": flag(all_queries, "all_queries"),
     }
     return rows, labels, asked
 
@@ -115,6 +115,10 @@ def ranking(
 
 
 def _mean(name: str, X: Any, y: Any, ks: list[int], given: dict) -> float:
+    known = ("gallery", "metric", "all_queries", "n_jobs")
+    strange = [keyword for keyword in given if keyword not in known]
+    if strange:
+        raise TypeError(f"{strange[0]} is no argument of this metric; there are {', '.join(known)}")
     mean = ranking(X, y, ks=ks, **given)["means"][name]
     if mean is None:
         raise ValueError(f"{name}: no item has another one of its class to find")
@@ -180,7 +184,7 @@ def evaluate(
     """
     ks = _counts(ks)
     asked = _asked(X, y, gallery, ks, metric, all_queries)
-    return json.loads(_likewise.summary(*asked, bool(nmi), seed(random_state), how(n_jobs)))
+    return json.loads(_likewise.summary(*asked, flag(nmi, "nmi"), seed(random_state), how(n_jobs)))
 
 
 def nmi(classes: Any, clusters: Any) -> float:

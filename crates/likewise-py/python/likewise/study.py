@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from typing import Any, Optional
 
 from ._arrays import matrix
@@ -12,7 +13,7 @@ from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
 from ._views import are_views, digest_of, read, readings_of
-from ._work import how
+from ._work import LikewiseWarning, flag, how, outside
 from .learner import MetricLearner
 
 
@@ -115,6 +116,13 @@ class Study(Unpicklable):
         pandas.DataFrame or list of dict
             One row a system: its metrics, and the ends of their 95 % intervals as ``"... low"`` and ``"... high"``.
         """
+        labeled = self._labels is not None and (self._labels.given[0] >= 0).any()
+        if not labeled and self._tuples is None:
+            warnings.warn(
+                "no item has a label, so nothing is measured; verdict says what was delivered, and which items to label first",
+                LikewiseWarning,
+                stacklevel=outside(),
+            )
         self._fitted = fit(
             self._views,
             self._labels,
@@ -183,7 +191,10 @@ class Study(Unpicklable):
         str
             The path.
         """
-        path = os.fspath(path)
+        path = os.fsdecode(path)
+        if not path:
+            raise ValueError("path is empty; name a folder")
+        flag(overwrite, "overwrite")
         done = self._done
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         # One view is not kept twice.
