@@ -26,10 +26,10 @@ const PATIENCE: Duration = Duration::from_millis(1);
 /// another process is writing. The folder must exist, and is listed once. Not for appending.
 ///
 /// What stands at `path` decides: of a symbolic link the target is written, also one that is
-/// not there yet, and the link stays. A pipe, a device such as `/dev/null` and the
-/// [standard output](is_standard_output) get the bytes and are never replaced; they are collected in a
-/// temporary file first, so `fill` may seek. A file that is write-protected (no write bit in its mode,
-/// also for root), a folder, a socket and a disk are refused, where they are not the standard output.
+/// not there yet, and the link stays. A pipe, a device such as `/dev/null`, the
+/// [standard output](is_standard_output) and the standard error get the bytes and are never replaced; they
+/// are collected in a temporary file first, so `fill` may seek. A file that is write-protected (no write bit
+/// in its mode, also for root), a folder, a socket and a disk are refused, where they are neither of these two.
 ///
 /// ```
 /// use std::io::Write;
@@ -145,8 +145,23 @@ pub fn is_standard_output(path: &Path) -> bool {
     leads_to(path, &STDOUT)
 }
 
-const STDOUT: [&str; 3] = ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"];
-const STDERR: [&str; 3] = ["/dev/stderr", "/dev/fd/2", "/proc/self/fd/2"];
+const STDOUT: [&str; 4] = [
+    "/dev/stdout",
+    "/dev/fd/1",
+    "/proc/self/fd/1",
+    "/proc/thread-self/fd/1",
+];
+const STDERR: [&str; 4] = [
+    "/dev/stderr",
+    "/dev/fd/2",
+    "/proc/self/fd/2",
+    "/proc/thread-self/fd/2",
+];
+
+/// Whether a path is a name of the standard output or of the standard error.
+fn is_standard_stream(path: &Path) -> bool {
+    leads_to(path, &STDOUT) || leads_to(path, &STDERR)
+}
 
 /// Whether a path is one of these names, or a link to one.
 fn leads_to(path: &Path, names: &[&str]) -> bool {
@@ -200,7 +215,7 @@ fn standard_stream(_: &Path) -> Option<std::io::Result<File>> {
 /// ```
 pub fn make_folder(path: &Path) -> Result<()> {
     let make = || {
-        if is_standard_output(path) {
+        if is_standard_stream(path) {
             return Err(no_folder());
         }
         let mut end = path.to_owned();
@@ -240,7 +255,7 @@ fn place(path: &Path) -> Result<Place> {
             "this is not the name of a file; give a file name to write to",
         ));
     }
-    if leads_to(path, &STDOUT) || leads_to(path, &STDERR) {
+    if is_standard_stream(path) {
         return Ok(Place::Stream(path.to_owned()));
     }
     let old = match std::fs::metadata(path) {
@@ -286,7 +301,7 @@ fn place(path: &Path) -> Result<Place> {
     Ok(Place::File(path, old))
 }
 
-/// Whether a link is one of those to open files, such as `/dev/stdout`.
+/// Whether a link is one of those to open files, such as `/dev/fd/3`.
 fn of_the_system(link: &Path) -> bool {
     link.parent() == Some(Path::new("/dev"))
         || link.starts_with("/dev/fd")
@@ -339,7 +354,8 @@ fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
         // Not opened anew by its name: of a file behind it, that would be another place to write at than that
         // of others who print into it, and each would go over what the other wrote.
         Some(file) => file?,
-        // At the end: a file may stand behind other names of the system (`/dev/fd/3`), and hold something already.
+        // At the end: a file may stand behind other names of the system (`/dev/fd/3`), and hold something
+        // already. Who writes into it later does go over this: its place for others is not moved.
         None => File::options().append(true).open(path)?,
     };
     let temporary =
@@ -347,9 +363,9 @@ fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
     let mut temporary = filled(temporary, fill)?;
     temporary.rewind()?;
     match hand_on(&mut temporary, &mut stream) {
-        // Who reads the standard output has what was wanted of it, as of text: `| head`.
+        // Who reads the standard output has what was wanted of it, as of text: `| head`, `>(head)`.
         Err(e) if e.kind() == ErrorKind::BrokenPipe => {
-            if is_standard_output(path) {
+            if is_standard_output(path) || of_the_system(path) {
                 return Ok(());
             }
             Err(Error::new(
@@ -366,9 +382,11 @@ fn pass_on(path: &Path, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -
 fn hand_on(from: &mut File, to: &mut File) -> std::io::Result<()> {
     let mut buffer = vec![0; 1 << 17];
     loop {
-        let mut rest = match from.read(&mut buffer)? {
-            0 => return Ok(()),
-            held => &buffer[..held],
+        let mut rest = match from.read(&mut buffer) {
+            Ok(0) => return Ok(()),
+            Ok(held) => &buffer[..held],
+            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
+            Err(e) => return Err(e),
         };
         while !rest.is_empty() {
             match to.write(rest) {

@@ -622,12 +622,24 @@ def test_labels_of_queries_and_gallery_go_by_the_names_of_classes():
         likewise.metrics.recall_at_k(x, y, gallery=(x, y + 100))
 
 
-@pytest.mark.parametrize("y", [None, np.full(40, -1)])
-def test_a_study_without_labels_says_that_nothing_is_measured(y):
-    with pytest.warns(likewise.LikewiseWarning, match="nothing is measured"):
-        study = likewise.Study(X, y, recipe="rca")
-        assert (study.run()["n_queries"] == 0).all()
-    assert "label these items first" in study.verdict
+@pytest.mark.parametrize(
+    ("y", "given"),
+    [
+        (None, {"recipe": "rca"}),
+        (np.full(40, -1), {"recipe": "rca"}),
+        (np.where(np.arange(40) == 3, 0, -1), {"recipe": "rca"}),
+        (None, {"recipe": "oasis", "triplets": [(0, 2, 1), (1, 3, 2)]}),
+    ],
+)
+def test_a_study_that_measures_nothing_says_so(y, given):
+    study = likewise.Study(X, y, **given)
+    with pytest.warns(likewise.LikewiseWarning, match="Not measured: "):
+        study.run()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert "Not measured: " in study.verdict
+        with pytest.raises(ValueError, match="label"):
+            likewise.Study(X, y, recipe="rca", split="item", labels_per_class=3).run()
 
 
 @pytest.mark.parametrize(
@@ -638,6 +650,7 @@ def test_a_study_without_labels_says_that_nothing_is_measured(y):
         (lambda: likewise.metrics.recall_at_k(X, Y, metrik="cosine"), TypeError, "^metrik is no argument .* metric, "),
         (lambda: likewise.CrossModalLearner("cluster-cca").fit({"image": X}, Y), ValueError, "has 1 view; give two or more$"),
         (lambda: likewise.Study(X, Y, recipe="rca").save(""), ValueError, "^path is empty"),
+        (lambda: likewise.Index(X).save(""), ValueError, "^path is empty"),
         (lambda: likewise.Study(X, Y, recipe="rca").save("no", overwrite="yes"), TypeError, "^overwrite = 'yes'"),
     ],
 )
@@ -652,7 +665,7 @@ def test_losses_refuse_classes_that_they_cannot_count():
     for first in (2**32 - 4, 2**53):
         with pytest.raises(ValueError, match="^y has the class .*; number the classes 0, 1 and so on"):
             likewise.losses.multi_similarity(x, y + first)
-    with pytest.raises(ValueError, match="^y has the class -2; .*-1 is an absent item"):
+    with pytest.raises(ValueError, match="^y has the class -2; .*-1 of an absent item"):
         likewise.losses.multi_similarity(x, y - 2)
 
 

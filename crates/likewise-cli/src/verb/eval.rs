@@ -17,6 +17,8 @@ pub(crate) fn run(args: &Eval, at: &Context) -> Result<(), Failure> {
     if args.only.dry_run {
         return at.print(request.estimate(&at.env)?);
     }
+    output::beside(args.classes.as_deref());
+    output::beside(args.confusion.as_deref());
     let outcome = request.run(&at.env)?;
     match &outcome {
         Outcome::Embeddings(measured) => at.tell(&**measured, print_measured)?,

@@ -207,8 +207,8 @@ mod standard_output {
             // The usual place for what is temporary may lie in /dev.
             own.current_dir(scene.path("")).env("TMPDIR", ".").output()
         };
-        if !bare("true").is_ok_and(|tried| tried.status.success()) {
-            println!("skipped: this machine lets no process mount a disk of its own");
+        if !bare(r#"test -x "$1""#).is_ok_and(|tried| tried.status.success()) {
+            println!("skipped: this machine lets no process mount a disk of its own over /dev");
             return;
         }
         let ended = bare(
@@ -228,10 +228,33 @@ mod standard_output {
     }
 
     #[test]
+    fn a_table_of_classes_stands_there_alone() {
+        let scene = Scene::new();
+        for flag in ["--classes", "--confusion"] {
+            let eval = ["eval", "good.npy", "--labels", "good.csv", "--no-nmi", "-q"];
+            let output = scene.run(&[&eval[..], &[flag, "/dev/stdout"]].concat());
+            let told = String::from_utf8_lossy(&output.stderr);
+            assert!(output.status.success() && told.contains("R@1"), "{told}");
+            let table = String::from_utf8(output.stdout).unwrap();
+            let lines: Vec<&str> = table.lines().collect();
+            assert!(lines[0].starts_with("class,"), "{table}");
+            assert!(
+                lines.len() > 2 && lines.iter().all(|line| line.contains(',')),
+                "{table}"
+            );
+        }
+    }
+
+    #[test]
     fn it_is_no_folder() {
         let scene = Scene::new();
-        let index = ["index", "good.npy", "-o", "/dev/stdout"];
-        scene.refuses(&index, 2, &["this is a file; name a folder"]);
+        for stream in ["/dev/stdout", "/dev/stderr"] {
+            let index = ["index", "good.npy", "-o", stream];
+            scene.refuses(&index, 2, &[stream, "this is a file; name a folder"]);
+        }
+        assert!(scene.run(&FIT).status.success());
+        let export = ["export", "run", "--to", "huggingface", "-o", "/dev/stdout"];
+        scene.refuses(&export, 2, &["this is a file; name a folder"]);
     }
 
     /// Its reader is waited for, also where who shares it has asked the system not to wait.
@@ -283,6 +306,11 @@ mod standard_output {
             std::os::unix::fs::symlink("/dev/stdout", scene.path("to.txt")).unwrap();
             let words: Vec<&str> = line.split(' ').chain(["to.txt"]).collect();
             scene.refuses(&words, 2, &["to.txt", ".parquet"]);
+            // Before the work, and so before its labels are looked for.
+            let words = words
+                .iter()
+                .map(|&word| if word == "good.csv" { "none.csv" } else { word });
+            scene.refuses(&words.collect::<Vec<_>>(), 2, &["to.txt", ".parquet"]);
             fs::remove_file(scene.path("to.txt")).unwrap();
         }
     }

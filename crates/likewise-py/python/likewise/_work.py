@@ -71,6 +71,22 @@ def folder(path: Any, what: str) -> str:
     raise FileNotFoundError(f"{name}: no such folder")
 
 
+def new_folder(path: Any) -> str:
+    """The path of a folder to write.
+
+    Raises
+    ------
+    ValueError
+        Where it is empty, or leads to a file.
+    """
+    name = os.fsdecode(path)
+    if not name:
+        raise ValueError("path is empty; name a folder")
+    if os.path.exists(name) and not os.path.isdir(name):
+        raise ValueError(f"{name} is a file; name a folder")
+    return name
+
+
 class _Lines:
     """Stands in for a bar where there is no tqdm: the name of each stage."""
 

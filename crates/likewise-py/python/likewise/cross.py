@@ -15,7 +15,7 @@ from ._labels import encode
 from ._likewise import AcrossRun
 from ._table import Reading, reading_of
 from ._views import digest_of, other, read, readings_of, texts
-from ._work import count, folder, how
+from ._work import count, flag, folder, how, new_folder
 
 
 class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
@@ -213,7 +213,8 @@ class CrossModalLearner(Unpicklable, Base):  # type: ignore[misc,valid-type]
         self._check_fitted("save")
         if isinstance(self._fitted, AcrossRun):
             raise ValueError("it was loaded from the folder of a run; copy that folder")
-        path = os.fspath(path)
+        path = new_folder(path)
+        flag(overwrite, "overwrite")
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
         columns = {name: stripped(of.names) for name, of in self._readings.items() if of.names is not None}
         self._fitted.save(path, (self._digest, columns), overwrite, how(self.n_jobs, self.verbose))

@@ -12,7 +12,7 @@ import numpy as np
 from . import _likewise
 from ._arrays import matrix
 from ._base import check_same_names, column_names
-from ._work import count, folder, how, seed, word
+from ._work import count, folder, how, new_folder, seed, word
 
 
 class Index:
@@ -122,9 +122,7 @@ class Index:
         if self.metric != "cosine":
             raise ValueError(f"metric = {self.metric!r}: a folder is searched by the cosine alone; pickle keeps such an index, and Study.save a learned metric")
         self._check_rows()
-        path = os.fspath(path)
-        if os.path.exists(path) and not os.path.isdir(path):
-            raise ValueError(f"{path} is a file; name a folder")
+        path = new_folder(path)
         os.makedirs(path, exist_ok=True)
         self._index.save(path, self.X, how(*self._work))
         return path

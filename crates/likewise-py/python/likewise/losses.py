@@ -78,7 +78,7 @@ def loss(
     if classes.dtype.kind in "iu" and classes.size and classes.max() >= 2**32 - 1:
         raise ValueError(f"y has the class {classes.max()}, and losses count below {2**32 - 1}; number the classes 0, 1 and so on")
     if classes.dtype.kind == "i" and classes.size and classes.min() < -1:
-        raise ValueError(f"y has the class {classes.min()}; classes are numbered from 0 on, and -1 is an absent item")
+        raise ValueError(f"y has the class {classes.min()}; losses know classes from 0 on, and -1 of an absent item")
     if classes.dtype.kind not in "iu" or classes.shape != (len(rows),):
         raise ValueError(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"

@@ -13,7 +13,7 @@ from ._fit import fit, read_pairs, read_triplets
 from ._labels import encode
 from ._likewise import Fitted
 from ._views import are_views, digest_of, read, readings_of
-from ._work import LikewiseWarning, flag, how, outside
+from ._work import LikewiseWarning, flag, how, new_folder, outside
 from .learner import MetricLearner
 
 
@@ -116,13 +116,6 @@ class Study(Unpicklable):
         pandas.DataFrame or list of dict
             One row a system: its metrics, and the ends of their 95 % intervals as ``"... low"`` and ``"... high"``.
         """
-        labeled = self._labels is not None and (self._labels.given[0] >= 0).any()
-        if not labeled and self._tuples is None:
-            warnings.warn(
-                "no item has a label, so nothing is measured; verdict says what was delivered, and which items to label first",
-                LikewiseWarning,
-                stacklevel=outside(),
-            )
         self._fitted = fit(
             self._views,
             self._labels,
@@ -136,6 +129,8 @@ class Study(Unpicklable):
             n_jobs=self.n_jobs,
             verbose=self.verbose,
         )
+        if not any(summary["n_queries"] for _, summary in json.loads(self._fitted.rows())):
+            warnings.warn(f"{self.verdict.splitlines()[0]} verdict says more", LikewiseWarning, stacklevel=outside())
         return self.table
 
     @property
@@ -191,9 +186,7 @@ class Study(Unpicklable):
         str
             The path.
         """
-        path = os.fsdecode(path)
-        if not path:
-            raise ValueError("path is empty; name a folder")
+        path = new_folder(path)
         flag(overwrite, "overwrite")
         done = self._done
         os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)

@@ -71,6 +71,9 @@ impl Target<'_> {
     /// Fails where something stands there that may not be replaced.
     fn check(&self) -> Result<()> {
         let out = self.out.display();
+        if atomic::is_stream(self.out) {
+            return Err(usage(format!("{out}: this is a file; name a folder")));
+        }
         let entries = match std::fs::read_dir(&self.place) {
             Ok(entries) => entries,
             Err(e) if e.kind() == NotFound => return Ok(()),
