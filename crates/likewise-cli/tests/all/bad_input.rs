@@ -91,7 +91,7 @@ fn missing_files() {
     let scene = Scene::new();
     for verb in ["doctor", "graph", "propagate", "fit"] {
         scene.refuses(
-            &[verb, "no.npy", "-o", "out"][..if verb == "doctor" { 2 } else { 4 }],
+            &[verb, "no.npy", "-o", "out.npz"][..if verb == "doctor" { 2 } else { 4 }],
             1,
             &["no.npy"],
         );
