@@ -130,7 +130,8 @@ class Study(Unpicklable):
             verbose=self.verbose,
         )
         if not any(summary["n_queries"] for _, summary in json.loads(self._fitted.rows())):
-            warnings.warn(f"{self.verdict.splitlines()[0]} verdict says more", LikewiseWarning, stacklevel=outside())
+            first, _, _ = self.verdict.partition("\n")
+            warnings.warn(f"{first} verdict says more", LikewiseWarning, stacklevel=outside())
         return self.table
 
     @property
