@@ -17,7 +17,7 @@ use ndarray::{Array2, ArrayView1, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray2};
 use pyo3::prelude::*;
 
-use crate::failure::{exception, json, named};
+use crate::failure::{exception, json};
 use crate::labels;
 use crate::study::{Asked, K};
 use crate::views::{ids, table_of, view};
@@ -126,7 +126,7 @@ fn fit(views: Views, labels: Option<Labels>, asked: &Asked, monitor: &Monitor) -
     data.labels = labels;
     data.split = asked.parts()?;
     limit_neighbors(&mut recipe, items as f64, monitor);
-    let within = asked.protocol()?;
+    let within = asked.protocol(&["item"])?;
     let protocol = across::Asked {
         split: within.split,
         labels_per_class: within.labels_per_class,
@@ -134,8 +134,7 @@ fn fit(views: Views, labels: Option<Labels>, asked: &Asked, monitor: &Monitor) -
         draws: within.draws,
         seed: within.seed,
     };
-    let protocol = protocol.protocol(&data);
-    let protocol = protocol.map_err(|e| named(e, "label fraction", "label_fraction"))?;
+    let protocol = protocol.protocol(&data)?;
     let plan = CrossPlan {
         collection: &data,
         views: &names,

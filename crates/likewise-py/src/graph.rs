@@ -22,14 +22,20 @@ type Csr<'py> = (
 /// Means and scales of columns.
 type Scales<'py> = (Bound<'py, PyArray1<f64>>, Bound<'py, PyArray1<f64>>);
 
+/// What becomes of pairs of which one lists the other: a rule by its name, or the share of the weight that they keep.
+#[derive(FromPyObject)]
+enum OfOneSide {
+    Share(f64),
+    Rule(String),
+}
+
 /// How a graph is built.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Asked {
     n_neighbors: usize,
     gamma: f64,
-    /// JSON.
-    symmetrize: String,
+    symmetrize: OfOneSide,
     center: bool,
     recall: Option<f64>,
     seed: u64,
@@ -37,10 +43,16 @@ pub(crate) struct Asked {
 
 impl Asked {
     fn settings(&self) -> Result<Settings> {
-        let symmetrize: Symmetrize = serde_json::from_str(&self.symmetrize).map_err(|_| {
-            let rule = "must be \"sum\", \"mutual\", \"max\", \"mean\" or a share of 0 to 1";
-            Error::parameter("symmetrize", &self.symmetrize, rule)
-        })?;
+        let symmetrize = match &self.symmetrize {
+            OfOneSide::Share(share) => Symmetrize::OneSided(*share),
+            OfOneSide::Rule(word) => {
+                serde_json::from_value(word.as_str().into()).map_err(|_| {
+                    let rule =
+                        "must be \"sum\", \"mutual\", \"max\", \"mean\" or a share of 0 to 1";
+                    Error::parameter("symmetrize", format!("\"{word}\""), rule)
+                })?
+            }
+        };
         Ok(Settings {
             graph: KnnGraph::new()
                 .k(self.n_neighbors)

@@ -58,13 +58,13 @@ impl Index {
     ) -> PyResult<Self> {
         let x = x.as_array();
         run(py, &how, |monitor| {
-            let metric = self::metric(metric)?;
+            let by = self::metric(metric)?;
             let kind = match kind {
                 "flat" => Kind::Flat,
-                "hnsw" if metric == Metric::Cosine => Kind::Hnsw,
+                "hnsw" if by == Metric::Cosine => Kind::Hnsw,
                 "hnsw" => {
                     let rule = "an approximate index compares by the cosine; take kind=\"flat\"";
-                    return Err(Error::parameter("metric", format!("{metric:?}"), rule));
+                    return Err(Error::parameter("metric", format!("\"{metric}\""), rule));
                 }
                 _ => {
                     let rule = "must be \"flat\" or \"hnsw\"";
@@ -75,7 +75,7 @@ impl Index {
             let (card, graph) = build_index(x, kind, k, seed, monitor)?;
             let built = match graph {
                 Some(graph) => Built::Hnsw(graph),
-                None => Built::Flat(Flat::new(x, metric)?),
+                None => Built::Flat(Flat::new(x, by)?),
             };
             Ok(Self { built, card })
         })

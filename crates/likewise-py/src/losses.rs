@@ -3,6 +3,7 @@
 use burn::tensor::{DType, Device, Element, Tensor, TensorData};
 use likewise::{Error, ErrorKind, Result, Triplets};
 use likewise_nn::loss::{Batch, Classes, Loss, Pairs};
+use likewise_study::text::in_words;
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
@@ -94,10 +95,14 @@ fn named(name: &str, parameters: &str) -> Result<Loss> {
         serde_json::from_str(parameters).map_err(json)?;
     fields.insert("name".into(), name.into());
     let loss: Loss = serde_json::from_value(fields.into()).map_err(|e| {
-        Error::new(
-            ErrorKind::Parameter,
-            format!("parameters of the loss {name}: {e}"),
-        )
+        let said = in_words(&e.to_string());
+        let more = if said.starts_with("unknown field") {
+            "; every loss takes `weight`, `triplets` and `n_jobs` beside these"
+        } else {
+            ""
+        };
+        let message = format!("parameters of the loss {name}: {said}{more}");
+        Error::new(ErrorKind::Parameter, message)
     })?;
     loss.validate()?;
     Ok(loss)

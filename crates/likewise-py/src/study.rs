@@ -13,6 +13,7 @@ use likewise_study::fit::{AUTO, Asked as Choices, Changes, Job, Which, limit_nei
 use likewise_study::run_folder::{Rights, Work};
 use likewise_study::stages::Stages;
 use likewise_study::study::{Learned, Plan, Protocol, SplitKind, Study, Tried, TupleKind};
+use likewise_study::text::in_words;
 use likewise_study::{Environment, Recipe, table};
 use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyArray2, PyReadonlyArray1, PyReadonlyArray2};
@@ -121,7 +122,7 @@ impl Asked {
         tuples: Option<Tuples>,
         monitor: &Monitor,
     ) -> Result<Fitted> {
-        let asked = self.protocol()?;
+        let asked = self.protocol(&["item", "zero-shot", "folds"])?;
         let which = self.which(tuples.as_ref())?;
         let columns = views.iter().map(|(_, x)| x.ncols()).sum();
         let mut recipe = which.recipe(columns)?;
@@ -193,17 +194,20 @@ impl Asked {
         self.label_fraction
     }
 
-    pub(crate) fn protocol(&self) -> Result<Choices> {
+    /// How it is measured, where items can be divided in these ways.
+    pub(crate) fn protocol(&self, splits: &[&str]) -> Result<Choices> {
         let count = |name: &str, of: Option<usize>| {
             let rule = "must be at least 1";
             let count = |n| NonZeroUsize::new(n).ok_or_else(|| Error::parameter(name, n, rule));
             of.map(count).transpose()
         };
-        let split = self.split.as_ref().map(|word| {
-            let kind = serde_json::from_value(word.as_str().into());
-            kind.map_err(|_| {
-                let rule = "must be \"item\", \"zero-shot\", \"folds\", or the part of each item";
-                Error::parameter("split", format!("\"{word}\""), rule)
+        let split = self.split.as_deref().map(|word| {
+            let known = word == "given" || splits.contains(&word);
+            let kind = known.then(|| serde_json::from_value(word.into()).ok());
+            kind.flatten().ok_or_else(|| {
+                let words = splits.join("\", \"");
+                let rule = format!("must be \"{words}\", or the part of each item");
+                Error::parameter("split", format!("\"{word}\""), &rule)
             })
         });
         Ok(Choices {
@@ -218,8 +222,8 @@ impl Asked {
     pub(crate) fn which(&self, tuples: Option<&Tuples>) -> Result<Which> {
         let fields = self.settings.as_deref().map(serde_json::from_str);
         let fields = fields.transpose().map_err(|e| {
-            let message = format!("settings: {e}; None stands for nothing here, leave it out");
-            Error::new(ErrorKind::Parameter, message)
+            let said = in_words(&e.to_string());
+            Error::new(ErrorKind::Parameter, format!("settings: {said}"))
         })?;
         let suits = self.recipe == AUTO && tuples.is_some();
         Ok(Which {

@@ -6,6 +6,9 @@ pub(crate) const N_NEIGHBORS: &str = "n_neighbors";
 /// Settings in a message, which stand between backticks, as keywords: `` `method lgc` `` is said of `method="lgc"`,
 /// and `` `k` `` of what has that place here. Fields of a file and commands stay as they are.
 pub(crate) fn in_python(message: &str, k: &str) -> String {
+    let message = &message
+        .replace("invalid type: null, expected ", "None is not ")
+        .replace("expected a table", "expected a dict");
     let of_file = [" field `", " variant `"];
     let parts: Vec<&str> = message.split('`').collect();
     if parts.len().is_multiple_of(2) || of_file.iter().any(|word| message.contains(word)) {

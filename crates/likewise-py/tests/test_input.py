@@ -249,7 +249,7 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.Index(X, kind="tree"), ValueError, "^kind"),
         (lambda: likewise.Index(X, kind="hnsw", metric="euclidean"), ValueError, "^metric"),
         (lambda: likewise.Index(X).search(X, 0), ValueError, "^k = 0"),
-        (lambda: likewise.Index(X).search(X[:, :3], 2), ValueError, "3 dimensions"),
+        (lambda: likewise.Index(X).search(X[:, :3], 2), ValueError, "Q has 3 features, but X has "),
         (lambda: likewise.Index.load("no/such/folder"), FileNotFoundError, "no/such"),
         (lambda: likewise.Index(X).save("/proc/nosuch"), OSError, "proc"),
         (lambda: likewise.metrics.recall_at_k(X, np.arange(40)[::-1], k=0), ValueError, "^k = 0"),
@@ -763,3 +763,82 @@ def test_a_loaded_run_across_views_is_fitted_again(tmp_path, asked):
         again.fit(views, y)
     assert again.verdict_ == across.verdict_ and (again.pseudo_labels_ == across.pseudo_labels_).all()
     assert np.array_equal(again.transform(x, "a"), across.transform(x, "a"))
+
+
+def test_a_missing_number_is_told_by_its_keyword():
+    x, y = blobs(n=60)
+    x = x.astype(np.float32)
+    broken = x.copy()
+    broken[3, 2] = np.nan
+    fitted = likewise.MetricLearner("rca", measure=False).fit(x, y)
+    graph = likewise.LabelPropagation(n_neighbors=5).fit(x, y)
+    pairs = np.stack([x[:5], broken[:5]], 1)
+    calls = {
+        "X": [
+            lambda: likewise.MetricLearner("rca", measure=False).fit(broken, y),
+            lambda: likewise.Study(broken, y).run(),
+            lambda: fitted.transform(broken),
+            lambda: likewise.KNeighborsGraph(5).fit(broken),
+            lambda: likewise.LabelPropagation(n_neighbors=5).fit(broken, y),
+            lambda: graph.predict(broken),
+            lambda: likewise.Index(broken),
+            lambda: likewise.Index(broken, "hnsw"),
+            lambda: likewise.metrics.recall_at_k(broken, y, 1),
+            lambda: likewise.metrics.collapse(broken),
+        ],
+        "Q": [lambda: likewise.Index(x).search(broken), lambda: likewise.Index(x, "hnsw").search(broken)],
+        "X['a']": [lambda: likewise.MetricLearner("rca", measure=False).fit({"a": broken, "b": x}, y)],
+        "pairs": [lambda: fitted.pair_score(pairs)],
+        "embeddings": [lambda: likewise.losses.nt_xent(broken, y)],
+    }
+    for name, each in calls.items():
+        for call in each:
+            with pytest.raises(ValueError) as e:
+                call()
+            assert str(e.value).startswith(f"{name}: row 3, column 2 is NaN; ")
+
+
+def test_settings_are_told_without_types_of_the_program():
+    x, y = blobs(n=60)
+    said = {
+        "settings: learner = None stands for nothing here; leave it out": {"learner": None},
+        "settings: pseudo_labels.graph.k = None stands for nothing here; leave it out": {"pseudo_labels": {"graph": {"k": None}}},
+        "settings: learner has no kind: there are: gradient, ": {"learner": {"name": "rca"}},
+        "settings: invalid type: integer `3`, expected a dict: in `rounds`": {"rounds": 3},
+        "settings: invalid type: integer `3`, expected a dict: in `pseudo_labels`": {"pseudo_labels": 3},
+        "settings: pseudo_labels.graph: unknown field; `none` has no settings": {"pseudo_labels": {"graph": {"k": 3}}},
+        'settings: learner.sweeps: invalid type: string "x", expected a whole number: in `learner`': {"learner": {"kind": "itml", "sweeps": "x"}},
+    }
+    for words, settings in said.items():
+        with pytest.raises(ValueError) as e:
+            likewise.MetricLearner("label-rca", settings=settings).fit(x, y)
+        assert str(e.value).startswith(words)
+
+
+def test_keywords_that_exclude_each_other_are_named():
+    x, y = blobs(n=60)
+    views = {"a": x, "b": x[:, :2]}
+
+    def across(**asked):
+        return likewise.CrossModalLearner("gsph", **asked).fit(views, y)
+
+    said = {
+        "draws go with `labels_per_class` and a test part": lambda: likewise.Study(x, y, draws=2).run(),
+        "draws go with `labels_per_class` or `label_fraction`": lambda: across(draws=2),
+        "`labels_per_class` and `label_fraction` are two ways": lambda: across(labels_per_class=2, label_fraction=0.5),
+        "label_fraction = 1.5: must be above 0 and below 1": lambda: across(label_fraction=1.5),
+        'split = "zero-shot": must be "item", or the part of each item': lambda: across(split="zero-shot"),
+        'split = "x": must be "item", "zero-shot", "folds", or the part of each item': lambda: likewise.Study(x, y, split="x").run(),
+        "there are no labels; give some in y, with -1": lambda: likewise.Study(x, split="item", labels_per_class=2).run(),
+        'metric = "euclidean": an approximate index compares by the cosine': lambda: likewise.Index(x, "hnsw", metric="euclidean"),
+        "symmetrize = NaN: must be from 0 to 1": lambda: likewise.KNeighborsGraph(5, symmetrize=float("nan")).fit(x),
+        'symmetrize = "x": must be "sum", "mutual", "max", "mean" or a share of 0 to 1': lambda: likewise.KNeighborsGraph(5, symmetrize="x").fit(x),
+        "X: its keys name the views, as words without +, and 1 is none": lambda: likewise.MetricLearner("rca").fit({1: x, "b": x}, y),
+        "parameters of the loss nt-xent: unknown field `weights`, expected `temperature`; every loss takes `weight`": lambda: likewise.losses.nt_xent(x, y, weights=y),
+        "parameters of the loss nt-xent: None is not a number": lambda: likewise.losses.nt_xent(x, y, temperature=None),
+        "path = 'a\\x00b': has a NUL character": lambda: likewise.Index(x).save("a\0b"),
+    }
+    for words, call in said.items():
+        with pytest.raises(ValueError) as e:
+            call()
+        assert str(e.value).startswith(words)

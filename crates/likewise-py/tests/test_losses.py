@@ -221,7 +221,7 @@ def test_what_a_loss_does_not_look_at_is_refused():
         losses.soft_triple(x, y, np.ones((3, 4)))
     with pytest.raises(TypeError, match="name = 3: must be a word"):
         losses.loss(3, x, y)
-    with pytest.raises(ValueError, match="embeddings: row 1, column 0 is nan"):
+    with pytest.raises(ValueError, match="embeddings: row 1, column 0 is NaN"):
         losses.triplet(np.where(np.arange(len(x))[:, None] == 1, np.nan, x), y)
     with pytest.raises(ValueError, match="parameters has a number that is NaN or infinite"):
         losses.triplet(x, y, margin=float("nan"))

@@ -209,7 +209,7 @@ def test_progress_is_told_and_its_errors_stop_the_work(capsys):
         heard.append(kind)
         raise ZeroDivisionError("mine")
 
-    asked = {"n_neighbors": 5, "gamma": 3.0, "symmetrize": '"sum"', "center": False, "recall": None, "seed": 0}
+    asked = {"n_neighbors": 5, "gamma": 3.0, "symmetrize": "sum", "center": False, "recall": None, "seed": 0}
     with pytest.raises(ZeroDivisionError, match="mine"):
         _likewise.Graph.build(x, asked, (None, True, listener))
     assert heard

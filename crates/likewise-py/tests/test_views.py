@@ -318,7 +318,7 @@ NAN = {"fou": VIEWS["fou"], "zer": np.where(np.arange(47) == 7, np.nan, VIEWS["z
         ({**VIEWS, "zer": VIEWS["zer"][1:]}, ValueError, "numbers of samples: X: fou has 60, zer has 59"),
         ({}, ValueError, "X has 0 views"),
         ({"a+b": VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, r"words without \+"),
-        ({3: VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, "and there is 3"),
+        ({3: VIEWS["zer"], "fou": VIEWS["fou"]}, ValueError, "words without \\+, and 3 is none"),
         ({"zer": VIEWS["zer"], "fou": VIEWS["fou"][0]}, ValueError, r"1D array instead for X\['fou'\]"),
     ],
 )

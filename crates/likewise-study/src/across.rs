@@ -70,19 +70,19 @@ impl Asked {
     pub fn protocol(&self, collection: &Collection) -> Result<Protocol> {
         if self.labels_per_class.is_some() && self.label_fraction.is_some() {
             return Err(usage(
-                "labels per class and a share of the labels are two ways to say the same; give one",
+                "`labels_per_class` and `label_fraction` are two ways to say the same; give one",
             ));
         }
         if let Some(share) = self.label_fraction
             && !(share > 0.0 && share < 1.0)
         {
             let rule = "must be above 0 and below 1; leave it out to keep all labels";
-            return Err(likewise::Error::parameter("label fraction", share, rule));
+            return Err(likewise::Error::parameter("label_fraction", share, rule));
         }
         if self.draws.is_some() && !self.hides() {
             return Err(usage(
-                "draws go with labels per class or a share of the labels: without them there is one \
-                 set of labels, and nothing to draw",
+                "draws go with `labels_per_class` or `label_fraction`: without them there is one set of \
+                 labels, and nothing to draw",
             ));
         }
         let given = if collection.split.is_some() {

@@ -600,7 +600,7 @@ pub(crate) fn rows_with(view: &View, monitor: &Monitor) -> Option<Vec<usize>> {
 /// The labels. Fails without any.
 pub fn labels(collection: &Collection) -> Result<&Labels> {
     let none = || {
-        let said = "there are no labels, in the data or in a file beside them";
+        let said = "there are no labels";
         Error::data(said).hint(Hint::GiveLabels)
     };
     let labels = collection.labels.as_ref().ok_or_else(none)?;

@@ -11,8 +11,9 @@ use crate::Result;
 /// Longest text that is read, bytes.
 pub const MOST: u64 = 16 << 20;
 
-/// What the reader of TOML says, where that is of a whole number that it cannot hold: in our own words.
-pub(crate) fn of_numbers(said: &str) -> String {
+/// What the readers of TOML and JSON say of a value, without the types of the program: a whole number that they
+/// cannot hold is told by the range.
+pub fn in_words(said: &str) -> String {
     let rule = format!("a whole number must be from {} to {}", i64::MIN, i64::MAX);
     let mut told = said.to_owned();
     for words in ["u64 value was too large", "integer number overflowed"] {
@@ -23,8 +24,29 @@ pub(crate) fn of_numbers(said: &str) -> String {
         Some((before, behind)) if behind.contains("` as i128") || behind.contains("` as u128") => {
             format!("{before}{rule}")
         }
-        _ => told,
+        _ => of_types(&told),
     }
+}
+
+/// The same with what a value was expected to be in place of its type.
+fn of_types(said: &str) -> String {
+    const EXPECTED: &str = ", expected ";
+    let Some((before, behind)) = said.split_once(EXPECTED) else {
+        return said.to_owned();
+    };
+    let end = behind.find([':', ';']).unwrap_or(behind.len());
+    let end = behind.find(" at line").map_or(end, |line| line.min(end));
+    let (of_type, rest) = behind.split_at(end);
+    let word = match of_type {
+        "usize" | "u8" | "u16" | "u32" | "u64" | "i32" | "i64" => "a whole number",
+        "f32" | "f64" => "a number",
+        "a map" | "any valid TOML value" => "a table",
+        "a sequence" => "a list",
+        of if of.starts_with("struct ") || of.starts_with("internally tagged enum ") => "a table",
+        of if of.starts_with("enum ") => "a word or a table",
+        of => of,
+    };
+    format!("{before}{EXPECTED}{word}{rest}")
 }
 
 /// What is wrong with a text in TOML, on one line.
@@ -34,7 +56,7 @@ pub fn wrong_toml(e: &toml::de::Error, text: &str) -> String {
             .map_or(0, |before| before.matches('\n').count())
             + 1
     });
-    format!("line {line}: {}", of_numbers(e.message().trim_end()))
+    format!("line {line}: {}", in_words(e.message().trim_end()))
 }
 
 /// Writes a page, whole or not at all. Fails where the file cannot be written.
@@ -73,6 +95,36 @@ mod tests {
             );
         }
         let other = "invalid type: integer `3`, expected a string";
-        assert_eq!(of_numbers(other), other);
+        assert_eq!(in_words(other), other);
+    }
+
+    #[test]
+    fn what_was_expected_is_told_without_types() {
+        for (said, words) in [
+            (
+                "`3`, expected struct Rounds: in `rounds`",
+                "`3`, expected a table: in `rounds`",
+            ),
+            (
+                "`3`, expected internally tagged enum Kind",
+                "`3`, expected a table",
+            ),
+            (
+                "\"x\", expected usize at line 1 column 3",
+                "\"x\", expected a whole number at line 1 column 3",
+            ),
+            (
+                "\"x\", expected f64; its usual value is 2",
+                "\"x\", expected a number; its usual value is 2",
+            ),
+            ("`3`, expected enum Rule", "`3`, expected a word or a table"),
+            (
+                "unknown field `a`, expected one of `b`, `c`",
+                "unknown field `a`, expected one of `b`, `c`",
+            ),
+            ("expected an equals", "expected an equals"),
+        ] {
+            assert_eq!(in_words(said), words);
+        }
     }
 }

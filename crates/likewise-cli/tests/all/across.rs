@@ -350,11 +350,11 @@ fn what_cannot_be_searched_across_views_is_refused_with_its_reason() {
     );
     refused(
         &fit("gsph", "none", &["--label-fraction", "1.5"]),
-        "label fraction = 1.5",
+        "--label-fraction = 1.5",
     );
     refused(
         &fit("gsph", "none", &["--draws", "2"]),
-        "draws go with labels per class",
+        "--draws go with --labels-per-class or --label-fraction",
     );
     refused(
         &fit("gsph", "none", &["--split", "zero-shot"]),

@@ -596,7 +596,7 @@ fn labels_that_do_not_fit() {
     scene.refuses(
         &["fit", "good.npy", "--draws", "3", "-k", "5", "-o", "run"],
         2,
-        &["--draws go with labels per class"],
+        &["--draws go with --labels-per-class and a test part"],
     );
     scene.refuses(
         &[

@@ -101,15 +101,21 @@ def is_missing(value: Any) -> bool:
         return False
 
 
-def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
-    """A matrix of numbers, one item a row; NaN and infinity are looked for by the extension.
+#: Numbers that are looked at in one go, so that little memory is taken.
+AT_ONCE = 1 << 23
+
+
+def matrix(
+    x: Any, name: str = "X", dtype: Any = np.float32, hint: str = "remove or fill such values"
+) -> np.ndarray:
+    """A matrix of finite numbers, one item a row.
 
     Raises
     ------
     TypeError
         Of sparse data.
     ValueError
-        Of anything but a matrix of real numbers with at least one row and one column.
+        Of anything but a matrix of finite numbers with at least one row and one column; the `hint` says what to do.
     """
     rows = as_numpy(x, name)
     if rows.dtype.kind == "c":
@@ -143,15 +149,20 @@ def matrix(x: Any, name: str = "X", dtype: Any = np.float32) -> np.ndarray:
             )
     with np.errstate(over="ignore", invalid="ignore"):
         made = np.require(rows, dtype, ["C_CONTIGUOUS", "ALIGNED"])
-    if rows.dtype.kind == "f" and rows.dtype.itemsize > made.dtype.itemsize:
-        infinite = np.isinf(made)
-        if infinite.any() and (infinite & np.isfinite(rows)).any():
-            row, column = np.argwhere(infinite & np.isfinite(rows))[0]
-            raise ValueError(
-                f"{name}: row {row}, column {column} is {rows[row, column]}, beyond what float32 holds; bring the columns "
-                "to a smaller scale"
-            )
+    if rows.dtype.kind == "f":
+        step = max(1, AT_ONCE // made.shape[1])
+        for start in range(0, len(made), step):
+            finite = np.isfinite(made[start : start + step])
+            if not finite.all():
+                row, column = np.argwhere(~finite)[0]
+                raise ValueError(_not_finite(rows[start + row, column], f"{name}: row {start + row}, column {column}", hint))
     return made
+
+
+def _not_finite(value: Any, place: str, hint: str) -> str:
+    if np.isfinite(value):
+        return f"{place} is {value}, beyond what float32 holds; bring the columns to a smaller scale"
+    return f"{place} is {'NaN' if np.isnan(value) else value}; {hint}"
 
 
 def csr(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:

@@ -79,7 +79,7 @@ def to_ask(
         )
     return {
         "recipe": os.fspath(recipe),
-        "settings": to_json(settings, "settings"),
+        "settings": _settings(settings),
         "split": split,
         "parts": parts,
         "labels_per_class": None
@@ -92,6 +92,26 @@ def to_ask(
         "seed": seed(random_state),
         "measure": bool(measure),
     }
+
+
+def _settings(settings: Optional[dict]) -> Optional[str]:
+    nothing = None if settings is None else _none_in(settings)
+    if nothing is not None:
+        raise ValueError(f"settings: {nothing} = None stands for nothing here; leave it out")
+    return to_json(settings, "settings")
+
+
+def _none_in(settings: Any) -> Optional[str]:
+    """The path to the first None."""
+    if not isinstance(settings, dict):
+        return None
+    for name, value in settings.items():
+        if value is None:
+            return str(name)
+        within = _none_in(value)
+        if within is not None:
+            return f"{name}.{within}"
+    return None
 
 
 def check_again(learner: Any) -> None:

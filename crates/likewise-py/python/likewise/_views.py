@@ -36,7 +36,7 @@ def read(X: Any, name: str = "X", *, with_texts: bool = False, least: int = 2) -
         raise TypeError(f"{name} must be a dict of arrays, one for each view, by its name")
     strange = [key for key in X if not isinstance(key, str) or not key or "+" in key]
     if strange:
-        raise ValueError(f"{name}: views are named by words without +, and there is {strange[0]!r}")
+        raise ValueError(f"{name}: its keys name the views, as words without +, and {strange[0]!r} is none")
     if len(X) < least:
         wanted = "two or more" if least > 1 else "one or more, or one array alone"
         raise ValueError(f"{name} has {len(X)} {'view' if len(X) == 1 else 'views'}; give {wanted}")

@@ -63,7 +63,7 @@ def folder(path: Any, what: str) -> str:
     ValueError
         Where it is a file.
     """
-    name = os.fspath(path)
+    name = _path(path)
     if os.path.isdir(name):
         return name
     if os.path.exists(name):
@@ -79,11 +79,18 @@ def new_folder(path: Any) -> str:
     ValueError
         Where it is empty, or leads to a file.
     """
-    name = os.fsdecode(path)
+    name = _path(path)
     if not name:
         raise ValueError("path is empty; name a folder")
     if os.path.exists(name) and not os.path.isdir(name):
         raise ValueError(f"{name} is a file; name a folder")
+    return name
+
+
+def _path(path: Any) -> str:
+    name = os.fsdecode(path)
+    if "\0" in name:
+        raise ValueError(f"path = {name!r}: has a NUL character, which no path can have")
     return name
 
 

@@ -61,13 +61,12 @@ def build(
     """The graph that the command builds of the same settings."""
     if len(rows) == 1:
         raise ValueError("a graph needs at least two items, got n_samples = 1")
-    rule = symmetrize
-    if not isinstance(rule, str):
-        rule = {"one_sided": number(symmetrize, "symmetrize", "a rule by its name, or a number")}
     asked = {
         "n_neighbors": count(n_neighbors, "n_neighbors"),
         "gamma": number(gamma, "gamma"),
-        "symmetrize": json.dumps(rule),
+        "symmetrize": symmetrize
+        if isinstance(symmetrize, str)
+        else number(symmetrize, "symmetrize", "a rule by its name, or a number"),
         "center": center,
         "recall": number(recall, "recall") if flag(approx, "approx") else None,
         "seed": seed(random_state),

@@ -107,6 +107,8 @@ class Index:
         """
         check_same_names(self._names, column_names(Q))
         queries = matrix(Q, "Q")
+        if queries.shape[1] != self.X.shape[1]:
+            raise ValueError(f"Q has {queries.shape[1]} features, but X has {self.X.shape[1]} features")
         return self._index.search(queries, count(k, "k"), how(*self._work))
 
     def save(self, path: Any) -> str:

@@ -30,6 +30,9 @@ from . import _likewise
 from ._arrays import as_numpy, matrix, rows_of_items, to_json, weights
 from ._work import how, word
 
+#: What to do about embeddings that are no numbers.
+_TOO_LONG = "the step before may have been too long"
+
 
 def loss(
     name: str,
@@ -73,7 +76,7 @@ def loss(
     # Numbers of a list say nothing of their precision.
     double = given.dtype == np.float64 and not isinstance(embeddings, (list, tuple))
     precision = np.float64 if double else np.float32
-    rows = _finite(matrix(given, "embeddings", precision), "embeddings")
+    rows = matrix(given, "embeddings", precision, _TOO_LONG)
     classes = as_numpy(y, "y")
     if classes.dtype.kind in "iu" and classes.size and classes.max() >= 2**32 - 1:
         raise ValueError(f"y has the class {classes.max()}, and losses count below {2**32 - 1}; number the classes 0, 1 and so on")
@@ -87,7 +90,7 @@ def loss(
         word(name, "name"),
         to_json(parameters, "parameters"),
         rows,
-        None if proxies is None else _finite(matrix(proxies, "proxies", precision), "proxies"),
+        None if proxies is None else matrix(proxies, "proxies", precision, _TOO_LONG),
         (
             np.require(classes, np.int64, ["C"]),
             weights(weight, len(rows), "weight"),
@@ -97,14 +100,6 @@ def loss(
     )
     answer = found["value"], found["embeddings"]
     return (*answer, found["proxies"]) if proxies is not None else answer
-
-
-def _finite(rows: np.ndarray, name: str) -> np.ndarray:
-    """Rows without NaN and infinity, of which no loss says anything."""
-    if not np.isfinite(rows).all():
-        row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise ValueError(f"{name}: row {row}, column {column} is {rows[row, column]}; the step before may have been too long")
-    return rows
 
 
 def torch_loss(name: str, **parameters: Any) -> Callable[..., Any]:

@@ -61,7 +61,7 @@ impl Asked {
         }
         if self.draws.is_some() && (split == SplitKind::Folds || labels_per_class.is_none()) {
             return Err(usage(
-                "draws go with labels per class and a test part: without them there is one set of \
+                "draws go with `labels_per_class` and a test part: without them there is one set of \
                  labels, and nothing to draw",
             ));
         }

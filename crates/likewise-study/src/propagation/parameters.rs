@@ -99,8 +99,9 @@ impl Parameters {
             };
             let before = std::mem::replace(field, change.clone());
             if let Err(e) = Method::deserialize(&Value::Object(fields.clone())) {
+                let said = crate::text::in_words(&e.to_string());
                 return Err(usage(format!(
-                    "`method {name}`: {parameter} = {change}: {e}; its usual value is {before}"
+                    "`method {name}`: {parameter} = {change}: {said}; its usual value is {before}"
                 )));
             }
         }

@@ -501,8 +501,10 @@ impl<'de> Deserialize<'de> for Learner {
             Some(kind) if Self::kinds().contains(&kind) => kind.to_owned(),
             other => {
                 let kinds = Self::kinds().join(", ");
-                let kind = other.unwrap_or("missing");
-                let message = format!("learner.kind = {kind}: there are: {kinds}");
+                let said = other.map_or("learner has no kind".to_owned(), |kind| {
+                    format!("learner.kind = {kind}")
+                });
+                let message = format!("{said}: there are: {kinds}");
                 return Err(serde::de::Error::custom(message));
             }
         };

@@ -7,7 +7,7 @@ use likewise_nn::net::EmbeddingConfig;
 
 use super::preset::AFFINITY_TRIPLET;
 use super::{Linear, ModelConfig, NetworkConfig, On, Orthogonal, PseudoLabels, Recipe, printed};
-use crate::text::of_numbers;
+use crate::text::in_words;
 use crate::{Error, ErrorKind, Result};
 
 /// Longest text of a recipe, bytes.
@@ -312,12 +312,8 @@ fn wrong<E: std::fmt::Display>(e: &E) -> Error {
     // The recipe that another one changes is read before its fields are.
     let said = on_one_line(e).replace("one of `name`, `start`", "one of `base`, `name`, `start`");
     // Numbers that are none, or infinite, are lost where a table is read again by the kind of its learner.
-    let mut said = of_numbers(&said);
-    for number in ["f64", "f32"] {
-        let lost = format!("invalid type: null, expected {number}");
-        said = said.replace(&lost, "is no finite number");
-    }
-    Error::data(said)
+    let lost = "invalid type: null, expected a number";
+    Error::data(in_words(&said).replace(lost, "is no finite number"))
 }
 
 /// A message without the drawing of the place that some have.
@@ -347,15 +343,13 @@ fn only_known(given: &toml::Table, read: &toml::Table, path: &str) -> Result<()>
                 let has: Vec<&str> = (read.keys().map(String::as_str))
                     .filter(|key| !TAGS.contains(key))
                     .collect();
-                let has = if has.is_empty() {
-                    "none".to_owned()
-                } else {
-                    has.join(", ")
+                let has = match (of, has.join(", ")) {
+                    (Some(kind), has) if has.is_empty() => format!("`{kind}` has no settings"),
+                    (None, has) if has.is_empty() => "there are none".to_owned(),
+                    (Some(kind), has) => format!("the settings of {kind} are: {has}"),
+                    (None, has) => format!("the settings are: {has}"),
                 };
-                let of = of.map_or(String::new(), |kind| format!(" of {kind}"));
-                return Err(Error::data(format!(
-                    "{path}: unknown field; the settings{of} are: {has}"
-                )));
+                return Err(Error::data(format!("{path}: unknown field; {has}")));
             }
         }
     }
