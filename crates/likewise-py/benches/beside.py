@@ -154,7 +154,7 @@ def loss_of_peer(name):
 
 CASES = {
     "likewise mixed": ours,
-    "likewise lgc": ours_lgc,
+    "likewise lgc, uniform mass": ours_lgc,
     "scikit-learn LabelSpreading knn": spreading_knn,
     "scikit-learn LabelSpreading rbf": spreading_rbf,
     "likewise itml": of_likewise("itml"),

@@ -104,8 +104,17 @@ def halo(n, b, entries):
 
 
 def store(n, workers, entries):
-    """Bytes of Ray's store a worker, at most: rows and lists; or the graph, the state and scores, as `propagate` counts them."""
-    return n * max(4 * COLUMNS + 12 * K, 12 * entries * K + 96 * CLASSES) / workers
+    """Bytes of Ray's store a worker, at most: rows and lists; or the graph, the state, scores and what blocks send to others,
+    as `propagate` counts them."""
+    b = block_of(n, workers)
+    sent = 8 * CLASSES * halo(n, b, entries) * -(-n // b)
+    return max(n * (4 * COLUMNS + 12 * K), n * (12 * entries * K + 96 * CLASSES) + sent) / workers
+
+
+def memory(n, workers, entries):
+    """Bytes of its own that a worker takes for a block of propagation: its graph, its state and its halo."""
+    b = block_of(n, workers)
+    return 16 * entries * K * b + 130 * CLASSES * b + 24 * CLASSES * halo(n, b, entries)
 
 
 def cluster(n, workers, pair, row, entry, entries=1.5, slower=(1.0, 1.0, 1.0, 1.0)):
@@ -139,6 +148,11 @@ def cluster(n, workers, pair, row, entry, entries=1.5, slower=(1.0, 1.0, 1.0, 1.
 def beyond(held):
     """What so many bytes of the store of a worker mean."""
     return ", too much" if held > 4 * MEMORY else ", disk" if held > SHARE * MEMORY else ""
+
+
+def own(taken):
+    """What so many bytes of its own mean, beside the store."""
+    return ", too much" if taken > (1 - SHARE) * MEMORY else ""
 
 
 def labels(n, seed):
@@ -251,18 +265,18 @@ def page(given):
     yield f"{LATENCY * 1e3:.0f} ms a read; 0.1 ms of the driver for every two blocks that exchange a message; no worker is slower than another and none dies;"
     yield f"{entries:.2f} k entries an item in the graph; items in random order, so that a block touches as many others as random entries do; {CLASSES} classes and {ITERATIONS} iterations. Reading"
     yield "and writing of files, and partial lists that are sent to be joined, are not counted. A block is so large that its lists take half of the memory of a worker at most. *Store*: what"
-    yield f"Ray's store holds at a time, in GB a worker: rows and lists, or the graph, the state and the scores of propagation. *Disk*: more than the {SHARE * MEMORY / 1e9:.1f} GB that Ray takes by itself of"
+    yield f"Ray's store holds at a time, in GB a worker: rows and lists, or the graph, the state and the scores of propagation and what blocks send to others. *Memory*: what a worker takes of its own for a block of propagation, in GB; *too much* where that is more than the store leaves. *Disk*: more than the {SHARE * MEMORY / 1e9:.1f} GB that Ray takes by itself of"
     yield f"{MEMORY / 1e9:.0f}; what is too much for the store goes to the disk and back, which is **not** counted and many times slower. *Too much*: more than four times the memory."
     yield ""
     for n in ITEMS:
         yield f"### {n:,} items x {COLUMNS}"
         yield ""
-        yield "| workers | rows of a block | blocks | neighbours | arcs | propagation | TB moved a worker | store |"
-        yield "|---:|---:|---:|---:|---:|---:|---:|---|"
+        yield "| workers | rows of a block | blocks | neighbours | arcs | propagation | TB moved a worker | store | memory |"
+        yield "|---:|---:|---:|---:|---:|---:|---:|---|---|"
         for workers in WORKERS:
             b, blocks, lists, arcs, spread, moved = cluster(n, workers, *model, slower)
-            held = store(n, workers, entries)
-            yield f"| {workers:,} | {b:,} | {blocks:,} | {span(lists)} | {span(arcs)} | {span(spread)} | {moved / 1e12:,.2f} | {held / 1e9:.1f}{beyond(held)} |"
+            held, taken = store(n, workers, entries), memory(n, workers, entries)
+            yield f"| {workers:,} | {b:,} | {blocks:,} | {span(lists)} | {span(arcs)} | {span(spread)} | {moved / 1e12:,.2f} | {held / 1e9:.1f}{beyond(held)} | {taken / 1e9:.1f}{own(taken)} |"
         yield ""
     yield "Comparing all with all breaks first: ten times the items take a hundred times the time."
     yield "Propagation breaks by its store, by its halos (in random order, most of what the entries of a block name lies elsewhere), and by the driver, which names every pair of blocks in"

@@ -8,8 +8,9 @@ use ndarray::{Array2, ArrayView2};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use serde_json::json;
 
-use crate::failure::json;
+use crate::failure::json as no_json;
 use crate::work::{How, run};
 
 /// Rows of numbers of one precision or the other.
@@ -92,19 +93,29 @@ fn of_rows<'py, T: numpy::Element + Element>(
 fn named(name: &str, parameters: &str) -> Result<Loss> {
     Loss::named(name)?;
     let mut fields: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(parameters).map_err(json)?;
+        serde_json::from_str(parameters).map_err(no_json)?;
+    // Each alone, so that the one that is wrong is named.
+    for (parameter, value) in fields.clone() {
+        let alone = json!({"name": name, (parameter.as_str()): value});
+        if let Err(e) = serde_json::from_value::<Loss>(alone) {
+            let said = in_words(&e.to_string());
+            let message = if said.starts_with("unknown field") {
+                format!(
+                    "parameters of the loss {name}: {said}; every loss takes `weight`, `triplets` and `n_jobs` beside these"
+                )
+            } else {
+                format!("{parameter} of the loss {name}: {said}")
+            };
+            return Err(Error::new(ErrorKind::Parameter, message));
+        }
+    }
     fields.insert("name".into(), name.into());
-    let loss: Loss = serde_json::from_value(fields.into()).map_err(|e| {
-        let said = in_words(&e.to_string());
-        let more = if said.starts_with("unknown field") {
-            "; every loss takes `weight`, `triplets` and `n_jobs` beside these"
-        } else {
-            ""
-        };
-        let message = format!("parameters of the loss {name}: {said}{more}");
-        Error::new(ErrorKind::Parameter, message)
-    })?;
-    loss.validate()?;
+    let loss: Loss = serde_json::from_value(fields.into()).map_err(no_json)?;
+    loss.validate()
+        .map_err(|e| match e.to_string().strip_prefix("loss.") {
+            Some(said) => Error::new(e.kind(), said.to_owned()),
+            None => e,
+        })?;
     Ok(loss)
 }
 

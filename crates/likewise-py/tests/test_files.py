@@ -80,6 +80,11 @@ def test_a_file_that_was_written_after_a_listing_is_there(bucket):
     assert shards.look(f"{url}/run/rows.npy").rows == 3
     with pytest.raises(ValueError, match="k = 3, and 4 is asked for"):
         files.claim(f"{url}/run", {"k": 4})
+    put("other/lists-0.npz", b"of another")
+    with pytest.raises(ValueError, match="lists-0.npz is there, and nothing tells what it was made of"):
+        files.claim(f"{url}/other", {"k": 3}, [f"{url}/other/lists-1.npz", f"{url}/other/lists-0.npz"])
+    assert not files.exists(f"{url}/other/plan.json")
+    files.claim(f"{url}/other", {"k": 3}, [f"{url}/other/lists-1.npz"])
 
 
 def test_a_listing_behind_a_url_is_not_remembered_either(bucket):

@@ -807,7 +807,7 @@ def test_settings_are_told_without_types_of_the_program():
         "settings: invalid type: integer `3`, expected a dict: in `rounds`": {"rounds": 3},
         "settings: invalid type: integer `3`, expected a dict: in `pseudo_labels`": {"pseudo_labels": 3},
         "settings: pseudo_labels.graph: unknown field; `none` has no settings": {"pseudo_labels": {"graph": {"k": 3}}},
-        'settings: learner.sweeps: invalid type: string "x", expected a whole number: in `learner`': {"learner": {"kind": "itml", "sweeps": "x"}},
+        'settings: learner.sweeps: invalid type: string "x", expected a whole number of 0 or more: in `learner`': {"learner": {"kind": "itml", "sweeps": "x"}},
     }
     for words, settings in said.items():
         with pytest.raises(ValueError) as e:
@@ -835,10 +835,89 @@ def test_keywords_that_exclude_each_other_are_named():
         'symmetrize = "x": must be "sum", "mutual", "max", "mean" or a share of 0 to 1': lambda: likewise.KNeighborsGraph(5, symmetrize="x").fit(x),
         "X: its keys name the views, as words without +, and 1 is none": lambda: likewise.MetricLearner("rca").fit({1: x, "b": x}, y),
         "parameters of the loss nt-xent: unknown field `weights`, expected `temperature`; every loss takes `weight`": lambda: likewise.losses.nt_xent(x, y, weights=y),
-        "parameters of the loss nt-xent: None is not a number": lambda: likewise.losses.nt_xent(x, y, temperature=None),
+        "temperature of the loss nt-xent: None is not a number": lambda: likewise.losses.nt_xent(x, y, temperature=None),
         "path = 'a\\x00b': has a NUL character": lambda: likewise.Index(x).save("a\0b"),
     }
     for words, call in said.items():
         with pytest.raises(ValueError) as e:
             call()
         assert str(e.value).startswith(words)
+
+
+def test_weights_and_graphs_of_other_types_are_named():
+    from scipy import sparse
+
+    x, y = blobs(n=60)
+    graph = likewise.KNeighborsGraph(5).fit_transform(x)
+    with pytest.raises(ValueError, match="^weight is of type <U1; give a number for each"):
+        likewise.losses.nt_xent(x, y, weight=["a"] * 60)
+    with pytest.raises(ValueError, match="is of type complex128; give weights that are real numbers"):
+        likewise.LabelPropagation(affinity="precomputed").fit(sparse.csr_matrix(graph, dtype=complex), y)
+    with pytest.raises(ValueError, match="^margin = -1: "):
+        likewise.losses.triplet(x, y, margin=-1.0)
+
+
+def test_parameters_are_told_as_keywords():
+    x, y = blobs(n=60)
+    said = {
+        'method="mixed": mass = "x": unknown variant `x`': ("mixed", {"mass": "x"}),
+        'method="lgc": max_iterations = -1: invalid value: integer `-1`, expected a whole number of 0 or more': ("lgc", {"max_iterations": -1}),
+    }
+    for words, (method, parameters) in said.items():
+        with pytest.raises(ValueError) as e:
+            likewise.LabelPropagation(method, n_neighbors=5, parameters=parameters).fit(x, y)
+        assert str(e.value).startswith(words)
+
+
+def test_what_float32_does_not_tell_apart_is_a_warning():
+    seconds = np.c_[1.7e9 + np.arange(100) % 2 * 10.0, np.arange(100)]
+    with pytest.warns(likewise.LikewiseWarning, match="X: column 0 lies from 1700000000 to 1700000010, and float32 rounds its values by up to"):
+        likewise.Index(seconds, metric="euclidean")
+    with pytest.warns(likewise.LikewiseWarning, match="X: column 0"):
+        likewise.Index(seconds.astype(np.int64), metric="euclidean")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        likewise.Index(seconds[:1])
+        likewise.Index(np.c_[seconds[:, 1], np.where(seconds[:, 1] > 9, 0.1 + 0.2, 0.3)])
+        likewise.Index(blobs(n=60)[0] + 100)
+
+
+def test_what_has_no_effect_on_a_given_graph_is_refused():
+    x, y = blobs(n=60)
+    graph = likewise.KNeighborsGraph(5).fit_transform(x)
+    for name, value in {"n_neighbors": "x", "gamma": 9, "symmetrize": "max", "approx": True, "center": True, "standardize": True}.items():
+        fit = likewise.LabelPropagation(affinity="precomputed", **{name: value})
+        with pytest.raises(ValueError, match=f"^{name} = {value!r} has no effect with affinity='precomputed'"):
+            fit.fit(graph, y)
+
+
+def test_more_of_what_is_named():
+    x, y = blobs(n=60)
+    itself = {}
+    itself["a"] = itself
+    words = np.array(x, dtype=object)
+    words[4, 1] = "x"
+    said = {
+        "settings has a number that is NaN or infinite, or holds itself": lambda: likewise.MetricLearner("rca", settings=itself).fit(x, y),
+        "X holds objects that are no numbers (row 4, column 1: 'x')": lambda: likewise.Index(words),
+        "weight is 1e+30 of item 0: must be at most 1e+09": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e30)),
+        "weight is of type complex128; give real numbers": lambda: likewise.losses.triplet(x, y, weight=np.ones(60, complex)),
+        'margin of the loss triplet: invalid type: string "a", expected a number': lambda: likewise.losses.triplet(x, y, margin="a"),
+        "cca searches from one view to another, which CrossModalLearner learns": lambda: likewise.MetricLearner("cca").fit({"a": x, "b": x}, y),
+        "path is empty; name a folder": lambda: likewise.MetricLearner.load(""),
+        "recall = 17: must be above 0 and below 1": lambda: likewise.KNeighborsGraph(5, recall=17).fit(x),
+        "pairs: y must be 1 (alike) or -1 (unlike): could not convert": lambda: likewise.MetricLearner("itml").fit(
+            x, pairs=np.array([[0, 1, "x"]], dtype=object)
+        ),
+    }
+    for message, call in said.items():
+        with pytest.raises(ValueError) as e:
+            call()
+        assert str(e.value).startswith(message)
+    for message, call in {
+        "path = None: must be a path": lambda: likewise.Index(x).save(None),
+        "verbose = 'x': must be True or False": lambda: likewise.KNeighborsGraph(5, verbose="x").fit(x),
+    }.items():
+        with pytest.raises(TypeError) as e:
+            call()
+        assert str(e.value).startswith(message)

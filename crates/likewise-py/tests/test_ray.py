@@ -429,6 +429,31 @@ def test_a_call_goes_on_with_another_number_of_workers(tmp_path, data):
     same_scores(r.propagate(graph, y, workers=2, **stopped), one_process(graph, y))
 
 
+def test_a_graph_that_was_moved_is_gone_on_with(tmp_path, data):
+    x, y, graph = data
+    r, stopped = likewise.ray, dict(checkpoint=tmp_path / "state", every=5)
+    r.graph(x, 9, out=tmp_path / "graph", block_rows=250)
+    with pytest.warns(likewise.LikewiseWarning, match="stopped after 10"):
+        r.propagate(tmp_path / "graph", y, max_iterations=10, **stopped)
+    (tmp_path / "graph").rename(tmp_path / "moved")
+    same_scores(r.propagate(tmp_path / "moved", y, **stopped), one_process(graph, y))
+
+
+def test_what_blocks_send_to_others_is_counted_for_the_stores(data, monkeypatch):
+    _, y, graph = data
+    counted = []
+    crew = importlib.import_module("likewise.ray.crew").Crew
+    monkeypatch.setattr(crew, "warn_of_store", lambda _, needed: counted.append(needed))
+    for block_rows in (500, 100):
+        likewise.ray.propagate(graph, y, block_rows=block_rows)
+    halo = 0
+    for first in range(0, 500, 100):
+        touched = np.unique(graph[first : first + 100].indices)
+        halo += ((touched < first) | (touched >= first + 100)).sum()
+    classes = len(np.unique(y[y >= 0]))
+    assert counted[1] - counted[0] == 8 * classes * halo and halo > 100
+
+
 def test_stores_that_are_too_small_are_a_warning():
     crew, held = importlib.import_module("likewise.ray.crew").Crew(None, 1, 0), ray.cluster_resources()["object_store_memory"]
     crew.warn_of_store(held)
@@ -602,8 +627,8 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.neighbors(x, 500), ValueError, "^k = 500: must be below"),
         (lambda: r.neighbors(x, 2.5), TypeError, "^k = 2.5: must be an int"),
         (lambda: r.neighbors(x[0], 3), ValueError, "Expected 2D array"),
-        (lambda: r.neighbors(lame, 3), ValueError, "^X: row 123, column 2 is nan"),
-        (lambda: r.neighbors(at("lame.npy"), 3), ValueError, "lame.npy: row 123, column 2 is nan"),
+        (lambda: r.neighbors(lame, 3), ValueError, "^X: row 123, column 2 is NaN"),
+        (lambda: r.neighbors(at("lame.npy"), 3), ValueError, "lame.npy: row 123, column 2 is NaN"),
         (lambda: r.neighbors(sparse.csr_matrix(x), 3), TypeError, "dense data is required"),
         (lambda: r.neighbors(at("nosuch"), 3), FileNotFoundError, "there are no .npy or .parquet"),
         (lambda: r.neighbors([at("x.npy"), at("narrow.npy")], 3), ValueError, "narrow.npy has 3 columns"),
@@ -636,7 +661,7 @@ def test_bad_input_is_said_in_the_words_of_python(tmp_path, data):
         (lambda: r.propagate(x, y), TypeError, "sparse matrix of scipy"),
         (lambda: r.propagate(at("half.npz"), y), ValueError, "some are missing"),
         (lambda: r.search(x, x[:, :3]), ValueError, "3 columns, the shards 7"),
-        (lambda: r.search(x, lame), ValueError, "^queries: row 123, column 2 is nan"),
+        (lambda: r.search(x, lame), ValueError, "^queries: row 123, column 2 is NaN"),
         (lambda: r.embed(at("nosuch"), at("x.npy"), at("e")), FileNotFoundError, "nosuch"),
     ]
     for make, kind, words in cases:

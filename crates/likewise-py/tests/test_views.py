@@ -5,7 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
-from conftest import ROOT, hidden
+from conftest import ROOT, blobs, hidden
 
 import likewise
 
@@ -367,3 +367,17 @@ def test_other_items_have_the_same_views():
     ]:
         with pytest.raises(ValueError, match=said):
             call()
+
+
+def test_a_loaded_learner_knows_how_wide_its_views_are(tmp_path, likewise_command):
+    x, y = blobs(n=60, columns=6)
+    views = {"a": x, "b": x[:, :3]}
+    likewise.Study(views, y, recipe="label-rca").save(tmp_path / "run")
+    loaded = likewise.MetricLearner.load(tmp_path / "run")
+    assert loaded.transform(views).shape[0] == 60
+    turned = {"a": views["b"], "b": views["a"]}
+    with pytest.raises(ValueError, match=r"^X\['a'\] has 3 features, but 6 features were fitted"):
+        loaded.transform(turned)
+    np.savez(tmp_path / "turned.npz", **turned)
+    with pytest.raises(AssertionError, match="the view a has 3 columns, and the run was fitted on 6 of it"):
+        likewise_command("embed", "run", "turned.npz", "-o", "e.npy", cwd=tmp_path)

@@ -150,6 +150,7 @@ impl Job {
             dimensions: columns.iter().sum(),
             table: self.table.clone(),
             columns: self.columns.clone(),
+            widths: BTreeMap::new(),
             encoder: self.encoder.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),

@@ -10,6 +10,7 @@ mod photos;
 mod telltale;
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -49,6 +50,9 @@ pub struct ReadAs {
     /// else each is of length 1.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
+    /// How many columns each of several views had in a fit, where that is known.
+    #[serde(skip)]
+    pub widths: BTreeMap<String, usize>,
     /// What turns images into features, a view each; none: their pixels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub encoder: Vec<Maker>,
@@ -349,6 +353,14 @@ impl Source {
         match self.several(|name| collection.view(Some(name)).is_ok()) {
             Some(name) => {
                 let names: Vec<&str> = name.split('+').collect();
+                for (view, &columns) in &self.read.widths {
+                    let own = collection.view(Some(view))?.matrix.ncols();
+                    if own != columns {
+                        return Err(Error::data(format!(
+                            "the view {view} has {own} columns, and the run was fitted on {columns} of it"
+                        )));
+                    }
+                }
                 if self.read.apart {
                     collection.beside(&names)
                 } else {

@@ -38,9 +38,13 @@ fn of_types(said: &str) -> String {
     let end = behind.find(" at line").map_or(end, |line| line.min(end));
     let (of_type, rest) = behind.split_at(end);
     let word = match of_type {
-        "usize" | "u8" | "u16" | "u32" | "u64" | "i32" | "i64" => "a whole number",
+        "usize" | "u8" | "u16" | "u32" | "u64" => "a whole number of 0 or more",
+        "i32" | "i64" => "a whole number",
         "f32" | "f64" => "a number",
         "a map" | "any valid TOML value" => "a table",
+        "map with a single key" => "a table of one field",
+        "string or map" => "a word or a table",
+        "variant identifier" => "a word",
         "a sequence" => "a list",
         of if of.starts_with("struct ") || of.starts_with("internally tagged enum ") => "a table",
         of if of.starts_with("enum ") => "a word or a table",
@@ -111,7 +115,7 @@ mod tests {
             ),
             (
                 "\"x\", expected usize at line 1 column 3",
-                "\"x\", expected a whole number at line 1 column 3",
+                "\"x\", expected a whole number of 0 or more at line 1 column 3",
             ),
             (
                 "\"x\", expected f64; its usual value is 2",

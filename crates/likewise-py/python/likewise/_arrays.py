@@ -6,9 +6,12 @@ A C-contiguous float32 array of numpy is passed on as it is, without a copy.
 from __future__ import annotations
 
 import json
+import warnings
 from typing import Any, Optional
 
 import numpy as np
+
+from ._work import LikewiseWarning, outside
 
 
 def as_numpy(x: Any, name: str) -> np.ndarray:
@@ -106,9 +109,9 @@ AT_ONCE = 1 << 23
 
 
 def matrix(
-    x: Any, name: str = "X", dtype: Any = np.float32, hint: str = "remove or fill such values"
+    x: Any, name: str = "X", dtype: Any = np.float32, hint: str = "remove or fill such values", first: int = 0
 ) -> np.ndarray:
-    """A matrix of finite numbers, one item a row.
+    """A matrix of finite numbers, one item a row, of which the first is told by the number `first`.
 
     Raises
     ------
@@ -127,7 +130,7 @@ def matrix(
             lost = any(is_missing(value) for value in rows.ravel())
             kind = TypeError if isinstance(e, TypeError) and not lost else ValueError
             raise kind(
-                f"{name} holds objects that are no numbers ({e}); give a matrix of numbers"
+                f"{name} holds objects that are no numbers ({_first_object(rows) or e}); give a matrix of numbers"
             ) from e
     if rows.dtype.kind not in "fiub":
         raise ValueError(f"{name} is of type {rows.dtype}; give a matrix of numbers")
@@ -155,8 +158,46 @@ def matrix(
             finite = np.isfinite(made[start : start + step])
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
-                raise ValueError(_not_finite(rows[start + row, column], f"{name}: row {start + row}, column {column}", hint))
+                place = f"{name}: row {first + start + row}, column {column}"
+                raise ValueError(_not_finite(rows[start + row, column], place, hint))
+    if rows.dtype.itemsize > made.dtype.itemsize:
+        _warn_of_lost(rows, made, name)
     return made
+
+
+def _warn_of_lost(rows: np.ndarray, made: np.ndarray, name: str) -> None:
+    """Warns where a column varies by so little beside its values that float32 tells few of them apart."""
+    low, high = np.full(made.shape[1], np.inf), np.full(made.shape[1], -np.inf)
+    lost = np.zeros(made.shape[1])
+    step = max(1, AT_ONCE // made.shape[1])
+    for start in range(0, len(made), step):
+        part = rows[start : start + step].astype(np.float64, copy=False)
+        low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
+        lost = np.maximum(lost, abs(part - made[start : start + step]).max(axis=0))
+    spread = high - low
+    # What differs by the noise of float64 alone says nothing.
+    varies = spread > 1e-12 * np.maximum(abs(low), abs(high))
+    far = np.flatnonzero(varies & (lost > spread / 1000))
+    if len(far):
+        first, others = far[0], f" (and so of {len(far) - 1} others)" if len(far) > 1 else ""
+        warnings.warn(
+            f"{name}: column {first} lies from {low[first]:.10g} to {high[first]:.10g}, and float32 rounds its values by up to "
+            f"{lost[first]:.3g}; take its mean off before{others}",
+            LikewiseWarning,
+            stacklevel=outside(),
+        )
+
+
+def _first_object(rows: np.ndarray) -> Optional[str]:
+    """Where a matrix of objects has the first that is no number."""
+    if rows.ndim != 2:
+        return None
+    for (row, column), value in np.ndenumerate(rows):
+        try:
+            float(value)
+        except (OverflowError, TypeError, ValueError):
+            return f"row {row}, column {column}: {value!r}"
+    return None
 
 
 def _not_finite(value: Any, place: str, hint: str) -> str:
@@ -169,6 +210,8 @@ def csr(graph: Any, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]
     """Row pointers, columns, weights and number of nodes of a square sparse matrix."""
     if not (hasattr(graph, "tocsr") and hasattr(graph, "nnz")):
         raise TypeError(f"{name} must be a sparse matrix of scipy, one row and column an item")
+    if graph.dtype.kind not in "fiub":
+        raise ValueError(f"{name} is of type {graph.dtype}; give weights that are real numbers")
     graph = graph.tocsr()
     if graph.shape[0] != graph.shape[1]:
         raise ValueError(f"{name} is {graph.shape}; a graph is square, one row and column an item")
@@ -206,10 +249,16 @@ def weights(w: Any, n: int, name: str = "weights") -> np.ndarray:
     """One weight an item; 1 where none are given."""
     if w is None:
         return np.ones(n, np.float32)
-    w = np.require(as_numpy(w, name), np.float32, ["C"])
-    if w.shape != (n,):
-        raise ValueError(f"{name} is of shape {w.shape}; give {n} of them")
-    return w
+    given = as_numpy(w, name)
+    if given.dtype.kind == "c":
+        raise ValueError(f"{name} is of type {given.dtype}; give real numbers")
+    if given.shape != (n,):
+        raise ValueError(f"{name} is of shape {given.shape}; give {n} of them")
+    try:
+        with np.errstate(over="ignore", under="ignore"):
+            return np.require(given, np.float32, ["C"])
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"{name} is of type {given.dtype}; give a number for each") from e
 
 
 def to_json(settings: Optional[dict], name: str) -> Optional[str]:

@@ -95,10 +95,11 @@ def to_ask(
 
 
 def _settings(settings: Optional[dict]) -> Optional[str]:
-    nothing = None if settings is None else _none_in(settings)
+    written = to_json(settings, "settings")
+    nothing = _none_in(settings)
     if nothing is not None:
         raise ValueError(f"settings: {nothing} = None stands for nothing here; leave it out")
-    return to_json(settings, "settings")
+    return written
 
 
 def _none_in(settings: Any) -> Optional[str]:
@@ -171,10 +172,13 @@ def read_pairs(pairs: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             "items, 1 for alike or -1 for unlike"
         )
     items = rows_of_items(table[:, :2], "pairs", 2)
-    said = table[:, 2].astype(np.float64)
+    try:
+        said = table[:, 2].astype(np.float64)
+    except (TypeError, ValueError) as e:
+        raise ValueError(f"pairs: y must be 1 (alike) or -1 (unlike): {e}") from e
     if not np.isin(said, (1, -1)).all():
         raise ValueError("pairs: y must be 1 (alike) or -1 (unlike)")
-    return items, said > 0, weights(table[:, 3] if table.shape[1] == 4 else None, len(table))
+    return items, said > 0, weights(table[:, 3] if table.shape[1] == 4 else None, len(table), "weight")
 
 
 def read_triplets(triplets: Any) -> tuple[np.ndarray, None, np.ndarray]:
@@ -186,4 +190,4 @@ def read_triplets(triplets: Any) -> tuple[np.ndarray, None, np.ndarray]:
             "weight: rows of three items"
         )
     items = rows_of_items(table[:, :3], "triplets", 3)
-    return items, None, weights(table[:, 3] if table.shape[1] == 4 else None, len(table))
+    return items, None, weights(table[:, 3] if table.shape[1] == 4 else None, len(table), "weight")

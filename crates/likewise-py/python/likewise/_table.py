@@ -6,6 +6,8 @@ from typing import Any, NamedTuple, Optional
 
 import numpy as np
 
+from ._arrays import matrix
+
 
 class Reading(NamedTuple):
     """How the columns of a view become those of a model.
@@ -32,12 +34,12 @@ class Reading(NamedTuple):
                 f"`likewise {command}`"
             )
 
-    def scaled(self, rows: np.ndarray) -> np.ndarray:
+    def scaled(self, rows: np.ndarray, name: str = "X") -> np.ndarray:
         """Rows at the scale of the model."""
         if self.scale is None:
             return rows
         means, deviations = self.scale
-        return np.require((rows.astype(np.float64) - means) / deviations, np.float32, ["C"])
+        return matrix((rows.astype(np.float64) - means) / deviations, name)
 
 
 def views_of(config: dict) -> list[str]:

@@ -92,7 +92,7 @@ def other(X: Any, name: str, columns: Optional[int], reading: Reading, command: 
     rows = matrix(X, name)
     if columns is not None and rows.shape[1] != columns:
         raise ValueError(f"{name} has {rows.shape[1]} features, but {columns} features were fitted")
-    return reading.scaled(rows)
+    return reading.scaled(rows, name)
 
 
 def texts(X: Any, name: str) -> Optional[list[Optional[str]]]:

@@ -80,15 +80,18 @@ def new_folder(path: Any) -> str:
         Where it is empty, or leads to a file.
     """
     name = _path(path)
-    if not name:
-        raise ValueError("path is empty; name a folder")
     if os.path.exists(name) and not os.path.isdir(name):
         raise ValueError(f"{name} is a file; name a folder")
     return name
 
 
 def _path(path: Any) -> str:
-    name = os.fsdecode(path)
+    try:
+        name = os.fsdecode(path)
+    except TypeError as e:
+        raise TypeError(f"path = {path!r}: must be a path") from e
+    if not name:
+        raise ValueError("path is empty; name a folder")
     if "\0" in name:
         raise ValueError(f"path = {name!r}: has a NUL character, which no path can have")
     return name
@@ -122,6 +125,8 @@ def how(n_jobs: Optional[int] = None, verbose: bool = False) -> tuple[Optional[i
     `n_jobs` is as in joblib, but None means all cores: no result depends on the number of threads. Of
     more than a machine takes, four a core or 64, that many are started.
     """
+    if not isinstance(verbose, (bool, int, np.bool_, np.integer)):
+        raise TypeError(f"verbose = {verbose!r}: must be True or False")
     verbose = bool(verbose)
     if n_jobs is None:
         return None, verbose, Listener(verbose)

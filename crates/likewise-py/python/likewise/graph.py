@@ -61,6 +61,8 @@ def build(
     """The graph that the command builds of the same settings."""
     if len(rows) == 1:
         raise ValueError("a graph needs at least two items, got n_samples = 1")
+    if not 0 < number(recall, "recall") < 1:
+        raise ValueError(f"recall = {recall}: must be above 0 and below 1")
     asked = {
         "n_neighbors": count(n_neighbors, "n_neighbors"),
         "gamma": number(gamma, "gamma"),
@@ -68,7 +70,7 @@ def build(
         if isinstance(symmetrize, str)
         else number(symmetrize, "symmetrize", "a rule by its name, or a number"),
         "center": center,
-        "recall": number(recall, "recall") if flag(approx, "approx") else None,
+        "recall": float(recall) if flag(approx, "approx") else None,
         "seed": seed(random_state),
     }
     return Graph.build(rows, asked, how(n_jobs, verbose))

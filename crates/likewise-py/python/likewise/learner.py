@@ -33,8 +33,8 @@ class MetricLearner(TransformerMixin, Estimator):
     settings : dict or None, default=None
         What is changed in the recipe, as in its file: ``{"rounds": {"epochs": 5}}``.
     measure : bool, default=True
-        Measure what was learned, and deliver the start without labels where that measures better. False takes about a
-        sixth of the time, delivers what was learned, and nothing is known of it.
+        Measure what was learned, and deliver the start without labels where that measures better. False takes a
+        part of the time, delivers what was learned, and nothing is known of it.
     random_state : int, RandomState, Generator or None, default=0
         Seed of every random step.
     n_jobs : int or None, default=None
@@ -206,7 +206,7 @@ class MetricLearner(TransformerMixin, Estimator):
             raise ValueError(f"{run} is no run of `likewise fit`: its config.json or metrics.json is not as a fit writes it") from e
         learner = cls(recipe, random_state=seed)
         learner._model = Model.from_bytes(model)
-        learner.views_, learner._columns = names if len(names) > 1 else None, {}
+        learner.views_, learner._columns = names if len(names) > 1 else None, dict(config.get("widths") or {})
         learner._readings = {name: reading_of(config, name) for name in names}
         learner._reading = Reading() if learner.views_ else learner._readings[names[0]]
         learner._take_names(learner._reading.names, learner._model.input_dim)

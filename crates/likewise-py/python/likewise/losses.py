@@ -32,6 +32,8 @@ from ._work import how, word
 
 #: What to do about embeddings that are no numbers.
 _TOO_LONG = "the step before may have been too long"
+#: Products of three weights, and sums of these, stay far from what float32 holds.
+_MOST_WEIGHT = 1e9
 
 
 def loss(
@@ -86,6 +88,9 @@ def loss(
         raise ValueError(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
         )
+    weight = weights(weight, len(rows), "weight")
+    if len(weight) and weight.max() > _MOST_WEIGHT:
+        raise ValueError(f"weight is {weight.max():.3g} of item {weight.argmax()}: must be at most {_MOST_WEIGHT:.0e}; divide all of them")
     found = _likewise.loss(
         word(name, "name"),
         to_json(parameters, "parameters"),
@@ -93,7 +98,7 @@ def loss(
         None if proxies is None else matrix(proxies, "proxies", precision, _TOO_LONG),
         (
             np.require(classes, np.int64, ["C"]),
-            weights(weight, len(rows), "weight"),
+            weight,
             None if triplets is None else rows_of_items(triplets, "triplets", 3),
         ),
         how(n_jobs),

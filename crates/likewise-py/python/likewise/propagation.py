@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
+from inspect import signature
 from typing import Any, Optional
 
 import numpy as np
@@ -170,6 +171,7 @@ class LabelPropagation(ClassifierMixin, Estimator):
     def _graph(self, X: Any) -> tuple[Graph, Optional[np.ndarray], Scales]:
         """The graph; and with the nearest neighbours the rows that it is of, and their scales."""
         if self.affinity == "precomputed":
+            self._check_usual()
             indptr, columns, values, n = csr(X, "X")
             graph = Graph.from_csr(indptr, columns, values, how(self.n_jobs, self.verbose))
             return graph, None, None
@@ -194,6 +196,14 @@ class LabelPropagation(ClassifierMixin, Estimator):
             self.verbose,
         )
         return graph, rows, by
+
+    def _check_usual(self) -> None:
+        """Fails where something is said of how a graph is built, and one is given."""
+        usual = signature(type(self)).parameters
+        for name in ("n_neighbors", "gamma", "symmetrize", "approx", "recall", "center", "standardize"):
+            given, own = getattr(self, name), usual[name].default
+            if given is not own and given != own:
+                raise ValueError(f"{name} = {given!r} has no effect with affinity='precomputed', where the graph is given; leave it out")
 
     def fit_predict(self, X: Any, y: Any) -> np.ndarray:
         """Spread the labels, and return the class of each item."""

@@ -13,7 +13,7 @@ use likewise_nn::model::view_to_onnx;
 use super::contents::{Compared, Contents, Vectors, place};
 use super::milvus;
 use super::report::{Report, lines};
-use super::views::SideBySide;
+use super::views::{SideBySide, text_of_python};
 use crate::run_folder::{AcrossFolder, RunFolder};
 use crate::{Result, failed, usage};
 
@@ -101,7 +101,7 @@ fn counted(
 
 /// A path as a text of Python.
 fn quoted(path: &Path) -> String {
-    format!("{:?}", path.display().to_string())
+    text_of_python(&path.display().to_string())
 }
 
 fn in_python(of: Table, out: &Path, dimensions: usize, compared: Compared) -> Vec<String> {

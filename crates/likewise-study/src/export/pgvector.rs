@@ -71,7 +71,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         recall: Some(recall),
         usage: lines(&format!(
             "SELECT id, label FROM {} ORDER BY embedding {} $1 LIMIT 10{}",
-            store.table,
+            table.name,
             table.operator,
             if contents.compared == Compared::Hamming {
                 BITS

@@ -43,7 +43,7 @@ pub(super) fn absent() -> Error {
     usage("this build cannot write to databases").hint(Hint::BuildExport)
 }
 
-/// Fails for a name that a database would have to be given in quotes.
+/// Fails for a name of other signs than letters, digits and `_`.
 pub(super) fn check_table(name: &str) -> Result<()> {
     let letter = |c: char| c.is_ascii_alphabetic() || c == '_';
     let part = |part: &str| {

@@ -41,11 +41,17 @@ impl SideBySide {
         } else {
             JOINED
         };
+        let names: Vec<String> = self.names.iter().map(|name| text_of_python(name)).collect();
         format!(
-            "views = [data[name].astype(\"float32\") for name in {:?}]\n{x} = {rows}\n",
-            self.names
+            "views = [data[name].astype(\"float32\") for name in [{}]]\n{x} = {rows}\n",
+            names.join(", ")
         )
     }
+}
+
+/// A text as Python writes it, which reads what JSON does.
+pub(super) fn text_of_python(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 #[cfg(test)]
@@ -55,12 +61,15 @@ mod tests {
     #[test]
     fn the_input_names_the_views_in_their_order() {
         let views = |as_they_are| SideBySide {
-            names: vec!["zer".into(), "a b".into()],
+            names: vec!["zer".into(), "a \u{301}b".into()],
             as_they_are,
         };
         let joined = views(false).in_python("x");
         let (first, second) = joined.split_once('\n').unwrap();
-        assert!(first.contains(r#"for name in ["zer", "a b"]]"#), "{joined}");
+        assert!(
+            first.contains("for name in [\"zer\", \"a \u{301}b\"]]"),
+            "{joined}"
+        );
         assert!(second.starts_with("x = np.hstack([v / "), "{joined}");
         let apart = views(true).in_python("x");
         assert!(apart.ends_with("\nx = np.hstack(views)\n"), "{apart}");

@@ -129,7 +129,7 @@ impl Job {
             named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
-        work.note(&self.config(view), &origin)?;
+        work.note(&self.config(collection, view), &origin)?;
         let clock = Instant::now();
         let mut study = match self.plan(collection, view, Some(&work), at).run(at.monitor) {
             Ok(study) => study,
@@ -177,7 +177,7 @@ impl Job {
             named_by: self.named_by.clone(),
             read_as: self.read_as.clone(),
         };
-        work.note(&self.config(view), &origin)?;
+        work.note(&self.config(collection, view), &origin)?;
         let card = self.write(study, collection, view, &work, None, None, at)?;
         work.finish(at.monitor)?;
         Ok(card)
@@ -192,13 +192,15 @@ impl Job {
         }
     }
 
-    fn config(&self, view: &View) -> Config {
+    fn config(&self, collection: &Collection, view: &View) -> Config {
+        let width = |of: &likewise::Columns| (of.name.clone(), of.range.len());
         Config {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             view: view.name.clone(),
             dimensions: view.matrix.ncols(),
             table: self.table.clone(),
             columns: self.columns.clone(),
+            widths: collection.columns().iter().map(width).collect(),
             encoder: self.encoder.clone(),
             recipe: self.recipe.clone(),
             protocol: self.protocol.clone(),
@@ -277,12 +279,14 @@ impl Job {
     /// Whether a finished run is what this job would make.
     ///
     /// Fails where it is not whole.
-    pub fn is_done(&self, run: &RunFolder, view: &View) -> Result<bool> {
+    pub fn is_done(&self, run: &RunFolder, collection: &Collection, view: &View) -> Result<bool> {
         run.check()?;
-        let record = run.record()?;
-        Ok(run.config()? == self.config(view)
-            && record.data_sha256 == self.digest
-            && record.read_as == self.read_as)
+        let (record, theirs) = (run.record()?, run.config()?);
+        let mut ours = self.config(collection, view);
+        if theirs.widths.is_empty() {
+            ours.widths.clear();
+        }
+        Ok(theirs == ours && record.data_sha256 == self.digest && record.read_as == self.read_as)
     }
 
     /// The study alone, with checkpoints where `work` keeps them.

@@ -224,7 +224,7 @@ impl Request {
             seconds: BTreeMap::from([("read".into(), clock.elapsed().as_secs_f64())]),
         };
         if let Some(run) = work.finished() {
-            if !job.is_done(run, view)? {
+            if !job.is_done(run, &collection, view)? {
                 return Err(of_other_data(out));
             }
             let results = run.metrics()?;

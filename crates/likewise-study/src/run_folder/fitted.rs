@@ -22,6 +22,7 @@ impl RunFolder {
             read.layout = Some(Arc::new(layout));
         }
         read.apart = run.recipe.sees_views();
+        read.widths = run.widths;
         if !data.is_images() || run.encoder.is_empty() {
             return Ok(data.with_reading(read));
         }

@@ -63,6 +63,9 @@ pub struct Config {
     /// Names of the columns of each view, of arrays that had some.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub columns: BTreeMap<String, Vec<String>>,
+    /// How many columns each of several views has that were fitted side by side. Absent in runs of older versions.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub widths: BTreeMap<String, usize>,
     /// What made the features, where the data were images; nothing for pixels.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "encoded")]
     pub encoder: Vec<Encoded>,

@@ -482,6 +482,7 @@ mod tests {
             dimensions: 2,
             table: None,
             columns: std::collections::BTreeMap::new(),
+            widths: std::collections::BTreeMap::new(),
             encoder: vec![],
             recipe: config,
             protocol: crate::study::Protocol::default(),

@@ -109,8 +109,6 @@ def collection(
         for start in range(0, inside, block_rows):
             own = min(block_rows, inside - start)
             blocks.append(Block(first, own, shard, start))
-            if array is not None:
-                check_finite(array[start : start + own], start, name)
             first += own
     return Collection(blocks, rows, columns, array, names)
 
@@ -122,18 +120,7 @@ def read_unit(block: Block, array: Optional[np.ndarray] = None) -> np.ndarray:
         rows = array[block.start : stop]
     else:
         rows = read(block.shard, block.start, stop)
-        check_finite(rows, block.start, block.shard.url)
     return unit(rows)
-
-
-def check_finite(rows: np.ndarray, start: int, name: str) -> None:
-    """Raises ValueError of NaN and infinity; the first of the rows has the number `start`."""
-    bad = ~np.isfinite(rows)
-    if bad.any():
-        row, column = np.argwhere(bad)[0]
-        raise ValueError(
-            f"{name}: row {start + row}, column {column} is {rows[row, column]}; remove or fill such values"
-        )
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

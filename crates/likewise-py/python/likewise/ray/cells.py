@@ -6,7 +6,8 @@ found, not set: the true neighbours of a sample of items are sought among all ro
 the wanted share of these.
 
 Cost of n rows and c cells: 2 n c d operations for the cells of all rows, 2 s n d for the true neighbours of the s sampled
-items, then 2 n^2 d p / c with p cells asked. With c of 4 sqrt(n) and p a tenth of that or less, a hundredth to a tenth of n^2.
+items, then 2 n^2 d p / c with p cells asked: a small share of n^2 where rows lie in clusters, most of it where they have no
+structure.
 """
 
 from __future__ import annotations

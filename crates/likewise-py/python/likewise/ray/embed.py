@@ -108,7 +108,7 @@ def embed(
         raise ValueError(f"paths: two shards would be written to {twice[0]}; give them other names")
     if any(files.system(of.shard.url)[1] == files.system(of.path)[1] for of in work):
         raise ValueError("out is the folder of the shards that are read; give another one")
-    files.claim(folder, {"model": hashlib.sha256(model).hexdigest()})
+    files.claim(folder, {"model": hashlib.sha256(model).hexdigest()}, made)
     _note(folder, work)
     model = crew.put(model)
     missing = (of for of in work if not files.exists(of.path))

@@ -6,6 +6,7 @@ import json
 import os
 import uuid
 import zipfile
+from collections.abc import Sequence
 from typing import IO, Any, Callable, Optional
 
 import numpy as np
@@ -177,13 +178,13 @@ def check_there(paths: list[str]) -> None:
         raise FileNotFoundError(f"{lost[0]}: a worker wrote it, and it is not there; name a folder that all machines see")
 
 
-def claim(folder: str, plan: dict) -> None:
-    """Makes a folder that of a plan, so that what lies there may be taken for what was asked for.
+def claim(folder: str, plan: dict, paths: Sequence[str] = ()) -> None:
+    """Makes a folder that of a plan, so that what lies there, at these paths, may be taken for what was asked for.
 
     Raises
     ------
     ValueError
-        Where it is that of another plan, or a file.
+        Where it is that of another plan, of none that is known, or a file.
     """
     files, path = system(folder)
     if files.isfile(path):
@@ -191,6 +192,9 @@ def claim(folder: str, plan: dict) -> None:
     url = join(folder, PLAN)
     there = read_json(url)
     if there is None:
+        made = [path for path in paths if exists(path)]
+        if made:
+            raise ValueError(f"{made[0]} is there, and nothing tells what it was made of; give another folder or remove it")
         write_json(url, plan)
         return
     asked = json.loads(json.dumps(plan))

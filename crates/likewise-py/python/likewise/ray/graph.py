@@ -113,8 +113,8 @@ def graph(
         lists = make_lists(crew, rows, k, share, None, numbers)
     else:
         approximate = {} if share is None else {"recall": share}
-        files.claim(folder, {**rule._asdict(), "n_neighbors": k, **approximate, **rows.plan()})
         paths = [files.join(folder, f"graph-{b:06}.npz") for b in numbers]
+        files.claim(folder, {**rule._asdict(), "n_neighbors": k, **approximate, **rows.plan()}, paths)
         if all(map(files.exists, paths)):
             return paths
         lists = write_lists(crew, rows, k, share, files.join(folder, "neighbors"))

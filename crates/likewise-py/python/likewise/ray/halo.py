@@ -22,6 +22,8 @@ class Halo(NamedTuple):
     targets: list[list[int]]
     # Of each block: those that it asks, ascending, as its halo is ordered.
     sources: list[list[int]]
+    # Rows that all blocks ask for together.
+    rows: int
 
     def send(self, crew: Crew, task: Any, b: int, *given: Any, results: int = 1) -> list[Any]:
         """Submits a task of block `b` that sends."""
@@ -43,6 +45,7 @@ def halo_of(wanted: list[list[Any]], counts: np.ndarray) -> Halo:
         asked=[[wanted[b][o] for b in targets[o]] for o in blocks],
         targets=targets,
         sources=[[o for o in blocks if counts[b, o]] for b in blocks],
+        rows=int(counts.sum()),
     )
 
 

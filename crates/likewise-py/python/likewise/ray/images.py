@@ -112,7 +112,7 @@ def embed(run: str, images: Found, folder: str, batch_rows: Optional[int], skip_
     digest = _digest(run)
     held = _words([f"{name} {stamps[name]}" for name in names])
     plan = {"run": digest, "images_of": url, "images": held, "batch_rows": step, "columns": COLUMNS, "skip_bad": skip_bad}
-    files.claim(folder, plan)
+    files.claim(folder, plan, [batch.path for batch in batches])
     missing = (batch for batch in batches if not files.exists(batch.path))
     done = crew.each(lambda batch: crew.submit(embed_batch, run, digest, batch, crew.threads), missing)
     for _ in done:

@@ -55,7 +55,8 @@ def neighbors(
         Folder that the lists are written into, a file a block; one that is there is not made again. None: they come
         back as arrays.
     block_rows : int or None
-        Rows of a block; None: 65,536, or fewer so that there are two blocks a worker. The result does not depend on it.
+        Rows of a block; None: 65,536, or fewer so that there are two blocks a worker. The result does not depend on it,
+        but with `approx` where neighbours are equally near.
     workers : int or None
         Tasks at a time; None: as many as the cluster has processors for.
     threads : int, default=1
@@ -76,7 +77,7 @@ def neighbors(
     -----
     Cost: 2 n^2 d operations. The rows go into Ray's store once, 4 n d bytes over the cluster. A worker holds two blocks
     in the store of its machine, which its neighbours there share, and of its own one more (4 b d bytes, b the
-    `block_rows`), lists of 40 b (k + 8) bytes, 96 MiB, and 32 MiB a thread: some 330 MiB with b = 65,536, d = 128 and
+    `block_rows`), lists of 40 b (k + 8) bytes, 96 MiB, and 32 MiB a thread: some 310 MiB with b = 65,536, d = 128 and
     k = 50. Where there are more than 16 blocks eight lists are joined at a time, in 260 b (k + 8) bytes: 1 GiB. Of parquet
     files a row group is read as a whole. Each block is moved to each machine once for every 16 tiles of a row of tiles at most. With `approx`
     there are 4 sqrt(n) cells, and a worker holds the numbers of those that its rows ask, 20 bytes each, and 64 MiB; the
@@ -122,8 +123,8 @@ def write_lists(
 ) -> list[str]:
     """The lists of each block in a file of its own; what is there is not made again."""
     approximate = {} if recall is None else {"recall": recall}
-    files.claim(folder, {"k": k, **approximate, **rows.plan()})
     paths = [files.join(folder, f"neighbors-{b:06}.npz") for b in range(len(rows.blocks))]
+    files.claim(folder, {"k": k, **approximate, **rows.plan()}, paths)
     missing = [b for b, path in enumerate(paths) if not files.exists(path)]
     if missing:
         make_lists(crew, rows, k, recall, paths, missing)

@@ -143,11 +143,12 @@ def propagate(
     Scores are those of one machine within 1e-6 of the largest at the default tolerance; which blocks there are moves
     them within that.
 
-    Cost: some 40 to 150 iterations with ``alpha=0.99``, each 2 nnz C operations and four passes over the state. A
+    Cost: tens of iterations with ``alpha=0.99``, more where parts of the graph hang together loosely, each 2 nnz C operations and four passes over the state. A
     worker holds of its block of b rows 16 bytes an entry of the graph, and per class (32 at a time) 130 bytes a row and
     24 bytes a row of the halo; for beliefs of all classes 50 b C bytes. The tasks of a block are given to one machine,
-    as long as it lives and has room. Object stores that hold less than the graph (12 bytes an entry) and the state (88 bytes a row and
-    class) are a warning: an iteration then waits for the disk. Blocks exchange B^2 messages an iteration (B the
+    as long as it lives and has room. Object stores that hold less than the graph (12 bytes an entry), the state (88 bytes a row and
+    class) and what blocks send to others (8 bytes a row of the halo of each block and class) are a warning: an iteration then
+    waits for the disk. Blocks exchange B^2 messages an iteration (B the
     number of blocks): more than 100 blocks are slow. The driver holds the labels, and without `out` all scores.
 
     Examples
@@ -192,9 +193,10 @@ def propagate(
         files.claim(out, {**plan, "mass": mass})
 
     classes = len(labels.classes)
-    # The system, the state twice while it is renewed with the product, and the scores.
-    crew.warn_of_store(12 * rows.entries + n * (88 * min(classes, WIDTH) + 8 * classes))
     systems, halo = _systems(crew, rows, labels.codes, mu, unlike, factor)
+    # The system, the state twice while it is renewed with the product, what blocks send to others, and the scores.
+    wide = min(classes, WIDTH)
+    crew.warn_of_store(12 * rows.entries + n * (88 * wide + 8 * classes) + 8 * wide * halo.rows)
     component = components(crew, systems, halo)
     known = belief.known(crew, systems, component, len(labels.classes))
     counts = known.counts.sum(axis=0)
@@ -287,7 +289,7 @@ def _graph(crew: Crew, graph: Any, block_rows: Optional[int], folders: tuple[Opt
                     f"graph: {path} has {columns} columns, but the files have {bounds[-1]} rows together: "
                     "some are missing, or of another graph"
                 )
-        origin = [[path, digest] for path, (_, _, digest) in zip(paths, looked)]
+        origin = [digest for _, _, digest in looked]
         return Graph(paths, bounds, origin, sum(entries for _, entries, _ in looked))
     indptr, indices, weights, n = csr(graph, "graph")
     whole = _matrix(indptr, indices, weights, n)

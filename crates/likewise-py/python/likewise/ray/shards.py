@@ -145,7 +145,7 @@ def read(shard: Shard, start: int = 0, stop: int | None = None) -> np.ndarray:
             if lost:
                 raise ValueError(f"{shard.url}: column {lost[0]!r} is gone: the file has changed")
             rows = as_numpy(_floats(table.select(names)), shard.url)
-    rows = matrix(rows, shard.url)
+    rows = matrix(rows, shard.url, first=start)
     if rows.shape != (stop - start, shard.columns):
         raise ValueError(
             f"{shard.url}: rows {start} to {stop} are of shape {rows.shape}, not "
