@@ -19,18 +19,21 @@ const WORDS: [(&str, &str); 6] = [
 /// Settings in a message, which stand between backticks, as keywords: `` `method lgc` `` is said of `method="lgc"`,
 /// and `` `k` `` of what has that place here. Fields of a file and commands stay as they are.
 pub(crate) fn in_python(message: &str, k: &str) -> String {
-    let message = WORDS.iter().fold(message.to_owned(), |said, (word, ours)| {
+    // What a file says stays in its own words.
+    let words = WORDS.iter().filter(|_| !message.contains(".toml"));
+    let message = words.fold(message.to_owned(), |said, (word, ours)| {
         said.replace(word, ours)
     });
-    // There, words that stand alone are names of fields.
-    let of_file = [" field `", " variant `"];
-    let of_file = of_file.iter().any(|word| message.contains(word));
     let parts: Vec<&str> = message.split('`').collect();
+    // There, what comes next is as it was written, and words that stand alone are names of fields.
+    let names_next = |said: &str| said.ends_with(" field ") || said.ends_with(" variant ");
+    let of_file = parts.iter().step_by(2).any(|said| names_next(said));
     if parts.len().is_multiple_of(2) {
         return message;
     }
     let word = |(place, part): (usize, &&str)| match part.split_once(' ') {
         _ if place % 2 == 0 => (*part).to_owned(),
+        _ if names_next(parts[place - 1]) => format!("`{part}`"),
         None if of_file => format!("`{part}`"),
         None if *part == "k" => k.to_owned(),
         Some(("likewise", "explain")) => "`likewise.names`".to_owned(),

@@ -242,7 +242,7 @@ def test_labels_that_cannot_be_used(labels, words):
         (lambda: likewise.MetricLearner("rca", settings={"rounds": None}).fit(X, Y), ValueError, "settings"),
         (lambda: likewise.MetricLearner("rca").fit(X, pairs=[[0, 1, 2]]), ValueError, "1 .alike. or -1"),
         (lambda: likewise.MetricLearner("rca").fit(X, pairs=[[0, 99, 1]]), ValueError, "99"),
-        (lambda: likewise.MetricLearner("gsph").fit(X, Y), ValueError, "two views"),
+        (lambda: likewise.MetricLearner("gsph").fit(X, Y), ValueError, "which CrossModalLearner learns"),
         (lambda: likewise.Study(X, Y, split="no", recipe="rca").run(), ValueError, "^split"),
         (lambda: likewise.Study(X, Y, labels_per_class=0).run(), ValueError, "^labels_per_class = 0"),
         (lambda: likewise.Study(X, np.full(40, -1), split="item", recipe="rca").run(), ValueError, "label"),
@@ -849,7 +849,7 @@ def test_weights_and_graphs_of_other_types_are_named():
 
     x, y = blobs(n=60)
     graph = likewise.KNeighborsGraph(5).fit_transform(x)
-    with pytest.raises(ValueError, match="^weight is of type <U1; give a number for each"):
+    with pytest.raises(ValueError, match="^weight is of type <U1; give real numbers"):
         likewise.losses.nt_xent(x, y, weight=["a"] * 60)
     with pytest.raises(ValueError, match="is of type complex128; give weights that are real numbers"):
         likewise.LabelPropagation(affinity="precomputed").fit(sparse.csr_matrix(graph, dtype=complex), y)
@@ -873,11 +873,13 @@ def test_what_float32_does_not_tell_apart_is_a_warning():
     seconds = np.c_[1.7e9 + np.arange(100) % 2 * 10.0, np.arange(100)]
     with pytest.warns(likewise.LikewiseWarning, match="X: column 0 lies from 1700000000 to 1700000010, and float32 rounds its values by up to"):
         likewise.Index(seconds, metric="euclidean")
-    with pytest.warns(likewise.LikewiseWarning, match="X: column 0"):
-        likewise.Index(seconds.astype(np.int64), metric="euclidean")
+    for kind in (np.int64, np.int32):
+        with pytest.warns(likewise.LikewiseWarning, match="X: column 0"):
+            likewise.Index(seconds.astype(kind), metric="euclidean")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        likewise.Index(seconds[:1])
+        likewise.Index(seconds[:2])
+        likewise.Index(np.c_[seconds[:, 1], np.exp(-seconds[:, 1] - 200)])
         likewise.Index(np.c_[seconds[:, 1], np.where(seconds[:, 1] > 9, 0.1 + 0.2, 0.3)])
         likewise.Index(blobs(n=60)[0] + 100)
 
@@ -896,11 +898,13 @@ def test_more_of_what_is_named():
     itself = {}
     itself["a"] = itself
     words = np.array(x, dtype=object)
-    words[4, 1] = "x"
+    words[4, 1], words[0, 0] = "x", None
     said = {
         "settings has a number that is NaN or infinite, or holds itself": lambda: likewise.MetricLearner("rca", settings=itself).fit(x, y),
-        "X holds objects that are no numbers (row 4, column 1: 'x')": lambda: likewise.Index(words),
-        "weight is 1e+30 of item 0: must be at most 1e+09": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e30)),
+        "X holds objects that are no numbers (row 4, column 1: could not convert string to float: 'x')": lambda: likewise.Index(words),
+        "weight is 1e+30 of item 0: must be 0, or from 1e-09 to 1e+09": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e30)),
+        "settings: rounds.0 = None stands for nothing here": lambda: likewise.MetricLearner("rca", settings={"rounds": [None]}).fit(x, y),
+        "settings: unknown field `my key`, expected one of `base`": lambda: likewise.MetricLearner("rca", settings={"my key": 3}).fit(x, y),
         "weight is of type complex128; give real numbers": lambda: likewise.losses.triplet(x, y, weight=np.ones(60, complex)),
         'margin of the loss triplet: invalid type: string "a", expected a number': lambda: likewise.losses.triplet(x, y, margin="a"),
         "cca searches from one view to another, which CrossModalLearner learns": lambda: likewise.MetricLearner("cca").fit({"a": x, "b": x}, y),

@@ -381,3 +381,7 @@ def test_a_loaded_learner_knows_how_wide_its_views_are(tmp_path, likewise_comman
     np.savez(tmp_path / "turned.npz", **turned)
     with pytest.raises(AssertionError, match="the view a has 3 columns, and the run was fitted on 6 of it"):
         likewise_command("embed", "run", "turned.npz", "-o", "e.npy", cwd=tmp_path)
+    # Views of other names take their places.
+    np.savez(tmp_path / "other.npz", c=x, d=views["b"])
+    likewise_command("embed", "run", "other.npz", "--view", "c", "--view", "d", "-o", "other.npy", cwd=tmp_path)
+    assert np.load(tmp_path / "other.npy") == pytest.approx(loaded.transform(views), abs=1e-6)

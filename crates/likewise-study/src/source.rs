@@ -353,11 +353,15 @@ impl Source {
         match self.several(|name| collection.view(Some(name)).is_ok()) {
             Some(name) => {
                 let names: Vec<&str> = name.split('+').collect();
-                for (view, &columns) in &self.read.widths {
+                for view in &names {
+                    // Views of other names may take their places.
+                    let Some(&fitted) = self.read.widths.get(*view) else {
+                        continue;
+                    };
                     let own = collection.view(Some(view))?.matrix.ncols();
-                    if own != columns {
+                    if own != fitted {
                         return Err(Error::data(format!(
-                            "the view {view} has {own} columns, and the run was fitted on {columns} of it"
+                            "the view {view} has {own} columns, and the run was fitted on {fitted} of it"
                         )));
                     }
                 }

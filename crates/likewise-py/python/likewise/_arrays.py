@@ -106,12 +106,14 @@ def is_missing(value: Any) -> bool:
 
 #: Numbers that are looked at in one go, so that little memory is taken.
 AT_ONCE = 1 << 23
+#: Rows that tell how a column varies.
+FEWEST = 10
 
 
 def matrix(
-    x: Any, name: str = "X", dtype: Any = np.float32, hint: str = "remove or fill such values", first: int = 0
+    x: Any, name: str = "X", dtype: Any = np.float32, hint: str = "remove or fill such values", first: Optional[int] = None
 ) -> np.ndarray:
-    """A matrix of finite numbers, one item a row, of which the first is told by the number `first`.
+    """A matrix of finite numbers, one item a row; of a part of the rows, the first has the number `first`.
 
     Raises
     ------
@@ -158,9 +160,10 @@ def matrix(
             finite = np.isfinite(made[start : start + step])
             if not finite.all():
                 row, column = np.argwhere(~finite)[0]
-                place = f"{name}: row {first + start + row}, column {column}"
+                place = f"{name}: row {(first or 0) + start + row}, column {column}"
                 raise ValueError(_not_finite(rows[start + row, column], place, hint))
-    if rows.dtype.itemsize > made.dtype.itemsize:
+    # A part of the rows, or a few of them, say little of how a column varies.
+    if first is None and len(rows) >= FEWEST and not np.can_cast(rows.dtype, made.dtype):
         _warn_of_lost(rows, made, name)
     return made
 
@@ -175,8 +178,9 @@ def _warn_of_lost(rows: np.ndarray, made: np.ndarray, name: str) -> None:
         low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
         lost = np.maximum(lost, abs(part - made[start : start + step]).max(axis=0))
     spread = high - low
-    # What differs by the noise of float64 alone says nothing.
-    varies = spread > 1e-12 * np.maximum(abs(low), abs(high))
+    largest = np.maximum(abs(low), abs(high))
+    # What differs by the noise of float64 alone says nothing; nor what is too small for float32.
+    varies = (spread > 1e-12 * largest) & (spread < 1e-4 * largest)
     far = np.flatnonzero(varies & (lost > spread / 1000))
     if len(far):
         first, others = far[0], f" (and so of {len(far) - 1} others)" if len(far) > 1 else ""
@@ -194,9 +198,9 @@ def _first_object(rows: np.ndarray) -> Optional[str]:
         return None
     for (row, column), value in np.ndenumerate(rows):
         try:
-            float(value)
-        except (OverflowError, TypeError, ValueError):
-            return f"row {row}, column {column}: {value!r}"
+            float("nan" if value is None else value)
+        except (OverflowError, TypeError, ValueError) as e:
+            return f"row {row}, column {column}: {e}"
     return None
 
 
@@ -250,7 +254,7 @@ def weights(w: Any, n: int, name: str = "weights") -> np.ndarray:
     if w is None:
         return np.ones(n, np.float32)
     given = as_numpy(w, name)
-    if given.dtype.kind == "c":
+    if given.dtype.kind not in "fiubO":
         raise ValueError(f"{name} is of type {given.dtype}; give real numbers")
     if given.shape != (n,):
         raise ValueError(f"{name} is of shape {given.shape}; give {n} of them")

@@ -104,14 +104,15 @@ def _settings(settings: Optional[dict]) -> Optional[str]:
 
 def _none_in(settings: Any) -> Optional[str]:
     """The path to the first None."""
-    if not isinstance(settings, dict):
-        return None
-    for name, value in settings.items():
-        if value is None:
-            return str(name)
-        within = _none_in(value)
+    inside: Any = ()
+    if isinstance(settings, dict):
+        inside = settings.items()
+    elif isinstance(settings, (list, tuple)):
+        inside = enumerate(settings)
+    for name, value in inside:
+        within = "" if value is None else _none_in(value)
         if within is not None:
-            return f"{name}.{within}"
+            return f"{name}.{within}" if within else str(name)
     return None
 
 

@@ -125,7 +125,7 @@ def how(n_jobs: Optional[int] = None, verbose: bool = False) -> tuple[Optional[i
     `n_jobs` is as in joblib, but None means all cores: no result depends on the number of threads. Of
     more than a machine takes, four a core or 64, that many are started.
     """
-    if not isinstance(verbose, (bool, int, np.bool_, np.integer)):
+    if verbose is not None and not isinstance(verbose, (bool, int, np.bool_, np.integer)):
         raise TypeError(f"verbose = {verbose!r}: must be True or False")
     verbose = bool(verbose)
     if n_jobs is None:

@@ -61,7 +61,7 @@ def build(
     """The graph that the command builds of the same settings."""
     if len(rows) == 1:
         raise ValueError("a graph needs at least two items, got n_samples = 1")
-    if not 0 < number(recall, "recall") < 1:
+    if not 0 < number(recall, "recall") <= 1:
         raise ValueError(f"recall = {recall}: must be above 0 and below 1")
     asked = {
         "n_neighbors": count(n_neighbors, "n_neighbors"),

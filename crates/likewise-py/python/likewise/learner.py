@@ -275,7 +275,7 @@ class MetricLearner(TransformerMixin, Estimator):
                 f"pairs has {first.shape[1]} features, but {type(self).__name__} is expecting "
                 f"{self.n_features_in_} features as input"
             )
-        first, second = (self._reading.scaled(of) for of in (first, second))
+        first, second = (self._reading.scaled(of, "pairs") for of in (first, second))
         return self._model.similarities(first, second, how(self.n_jobs, False))
 
     def pair_distance(self, pairs: Any) -> np.ndarray:

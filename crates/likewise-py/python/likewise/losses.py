@@ -89,8 +89,13 @@ def loss(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
         )
     weight = weights(weight, len(rows), "weight")
-    if len(weight) and weight.max() > _MOST_WEIGHT:
-        raise ValueError(f"weight is {weight.max():.3g} of item {weight.argmax()}: must be at most {_MOST_WEIGHT:.0e}; divide all of them")
+    outside = (weight > _MOST_WEIGHT) | (weight > 0) & (weight < 1 / _MOST_WEIGHT)
+    if outside.any():
+        item = outside.argmax()
+        raise ValueError(
+            f"weight is {weight[item]:.3g} of item {item}: must be 0, or from {1 / _MOST_WEIGHT:.0e} to {_MOST_WEIGHT:.0e}; "
+            "multiply all of them"
+        )
     found = _likewise.loss(
         word(name, "name"),
         to_json(parameters, "parameters"),

@@ -281,12 +281,10 @@ impl Job {
     /// Fails where it is not whole.
     pub fn is_done(&self, run: &RunFolder, collection: &Collection, view: &View) -> Result<bool> {
         run.check()?;
-        let (record, theirs) = (run.record()?, run.config()?);
-        let mut ours = self.config(collection, view);
-        if theirs.widths.is_empty() {
-            ours.widths.clear();
-        }
-        Ok(theirs == ours && record.data_sha256 == self.digest && record.read_as == self.read_as)
+        let record = run.record()?;
+        Ok(self.config(collection, view).agrees_with(&run.config()?)
+            && record.data_sha256 == self.digest
+            && record.read_as == self.read_as)
     }
 
     /// The study alone, with checkpoints where `work` keeps them.

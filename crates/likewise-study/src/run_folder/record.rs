@@ -75,6 +75,20 @@ pub struct Config {
     pub protocol: Protocol,
 }
 
+impl Config {
+    /// Whether it says the same as that of another run; what runs of older versions do not say is not compared.
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
+        if other.widths.is_empty() && !self.widths.is_empty() {
+            let widths = BTreeMap::new();
+            return Self {
+                widths,
+                ..self.clone()
+            } == *other;
+        }
+        self == other
+    }
+}
+
 /// `run.json`: how the run came about.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Record {

@@ -203,7 +203,7 @@ impl Work {
     /// Fails where the fit that is gone on with was of something else, and where such labels are just being given.
     pub fn note(&mut self, config: &Config, origin: &Origin) -> Result<()> {
         let same = match begun(&self.root) {
-            Some(begun) => begun == (config.clone(), origin.clone()),
+            Some((of, from)) => config.agrees_with(&of) && *origin == from,
             None => self.earlier == Earlier::Choice,
         };
         if self.resumes() && !same {

@@ -192,9 +192,12 @@ def claim(folder: str, plan: dict, paths: Sequence[str] = ()) -> None:
     url = join(folder, PLAN)
     there = read_json(url)
     if there is None:
-        made = [path for path in paths if exists(path)]
-        if made:
-            raise ValueError(f"{made[0]} is there, and nothing tells what it was made of; give another folder or remove it")
+        made = next((path for path in paths if exists(path)), None)
+        # Another driver of the same call may have begun in between.
+        there = read_json(url)
+        if made and there is None:
+            raise ValueError(f"{made} is there, and nothing tells what it was made of; give another folder or remove it")
+    if there is None:
         write_json(url, plan)
         return
     asked = json.loads(json.dumps(plan))

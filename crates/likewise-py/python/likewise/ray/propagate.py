@@ -188,7 +188,8 @@ def propagate(
         "negatives": None if unlike is None else _digest(unlike),
     }
     if checkpoint is not None:
-        files.claim(checkpoint, {**plan, "every": solver.every})
+        kept = [_group_folder(checkpoint, group) for group in _groups(len(labels.classes))]
+        files.claim(checkpoint, {**plan, "every": solver.every}, kept)
     if out is not None:
         files.claim(out, {**plan, "mass": mass})
 
@@ -379,6 +380,10 @@ def _groups(classes: int) -> list[range]:
     return [range(start, min(start + WIDTH, classes)) for start in range(0, classes, WIDTH)]
 
 
+def _group_folder(checkpoint: str, group: range) -> str:
+    return files.join(checkpoint, f"classes-{group.start:06}")
+
+
 def _group(
     crew: Crew,
     systems: list[Any],
@@ -392,7 +397,7 @@ def _group(
     lengths = lengths[group.start : group.stop]
     if checkpoint is None:
         return solve(crew, systems, halo, group, lengths, solver, None)
-    folder = files.join(checkpoint, f"classes-{group.start:06}")
+    folder = _group_folder(checkpoint, group)
     paths = [files.join(folder, f"solution-{b:06}.npz") for b in range(len(systems))]
     done = files.join(folder, "done.json")
     about = files.read_json(done)
