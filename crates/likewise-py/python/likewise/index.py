@@ -114,7 +114,8 @@ class Index:
     def save(self, path: Any) -> str:
         """Write the index, its rows and their numbers into a folder, which ``likewise search`` reads.
 
-        Of ``metric="cosine"`` alone, by which folders are searched; pickle keeps the others.
+        Of ``metric="cosine"`` alone, by which folders are searched; pickle keeps the others. An index that is there is
+        replaced; a run is not.
 
         Returns
         -------
