@@ -1,14 +1,18 @@
 //! Messages of the library in the words of who writes Python: settings as keywords.
 
+use std::path::Path;
+
 /// What a graph calls the neighbours of an item, which are `k` in the library.
 pub(crate) const N_NEIGHBORS: &str = "n_neighbors";
 
-/// What is called otherwise.
-const WORDS: [(&str, &str); 6] = [
-    (
-        "so it needs two views by name, each for itself",
-        "which CrossModalLearner learns",
-    ),
+/// What is done otherwise, whoever asks.
+const ACROSS: (&str, &str) = (
+    "so it needs two views by name, each for itself",
+    "which CrossModalLearner learns",
+);
+
+/// What is called otherwise, in a recipe of Python.
+const WORDS: [(&str, &str); 5] = [
     ("invalid type: null, expected ", "None is not "),
     ("usual value is null", "usual value is None"),
     ("expected a table", "expected a dict"),
@@ -19,9 +23,17 @@ const WORDS: [(&str, &str); 6] = [
 /// Settings in a message, which stand between backticks, as keywords: `` `method lgc` `` is said of `method="lgc"`,
 /// and `` `k` `` of what has that place here. Fields of a file and commands stay as they are.
 pub(crate) fn in_python(message: &str, k: &str) -> String {
-    // What a file says stays in its own words.
-    let words = WORDS.iter().filter(|_| !message.contains(".toml"));
-    let message = words.fold(message.to_owned(), |said, (word, ours)| {
+    let (needs, has) = ACROSS;
+    let message = message.replace(needs, has);
+    // What is said of a file stays in the words of files.
+    let place = message.split_once(": ");
+    let said_of_file = place.is_some_and(|(place, _)| {
+        Path::new(place)
+            .extension()
+            .is_some_and(|ending| ending.eq_ignore_ascii_case("toml"))
+    });
+    let words = WORDS.iter().filter(|_| !said_of_file);
+    let message = words.fold(message.clone(), |said, (word, ours)| {
         said.replace(word, ours)
     });
     let parts: Vec<&str> = message.split('`').collect();

@@ -871,11 +871,15 @@ def test_parameters_are_told_as_keywords():
 
 def test_what_float32_does_not_tell_apart_is_a_warning():
     seconds = np.c_[1.7e9 + np.arange(100) % 2 * 10.0, np.arange(100)]
-    with pytest.warns(likewise.LikewiseWarning, match="X: column 0 lies from 1700000000 to 1700000010, and float32 rounds its values by up to"):
+    with pytest.warns(likewise.LikewiseWarning, match="X: column 0 varies by 10 about 1700000000, and float32 rounds its values by up to"):
         likewise.Index(seconds, metric="euclidean")
     for kind in (np.int64, np.int32):
         with pytest.warns(likewise.LikewiseWarning, match="X: column 0"):
             likewise.Index(seconds.astype(kind), metric="euclidean")
+    # Whole numbers that float64 does not tell apart either.
+    for start in (2**54, 2**60):
+        with pytest.warns(likewise.LikewiseWarning, match="X: column 0 varies by 99 about"):
+            likewise.Index(np.c_[start + np.arange(100), np.arange(100)], metric="euclidean")
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         likewise.Index(seconds[:2])
@@ -892,6 +896,12 @@ def test_what_has_no_effect_on_a_given_graph_is_refused():
         with pytest.raises(ValueError, match=f"^{name} = {value!r} has no effect with affinity='precomputed'"):
             fit.fit(graph, y)
 
+    class Five(likewise.LabelPropagation):
+        def __init__(self, affinity="precomputed", n_neighbors=5):
+            super().__init__(affinity=affinity, n_neighbors=n_neighbors)
+
+    assert Five().fit(graph, y).transduction_.shape == (60,)
+
 
 def test_more_of_what_is_named():
     x, y = blobs(n=60)
@@ -901,15 +911,20 @@ def test_more_of_what_is_named():
     words[4, 1], words[0, 0] = "x", None
     said = {
         "settings has a number that is NaN or infinite, or holds itself": lambda: likewise.MetricLearner("rca", settings=itself).fit(x, y),
-        "X holds objects that are no numbers (row 4, column 1: could not convert string to float: 'x')": lambda: likewise.Index(words),
-        "weight is 1e+30 of item 0: must be 0, or from 1e-09 to 1e+09": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e30)),
+        "X holds objects that are no numbers (row 4, column 1: 'x')": lambda: likewise.Index(words),
+        "weight is at most 1e+30 (item 0): the largest must be from 1e-09 to 1e+05": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e30)),
+        "weight is at most 1e-12 (item 0): the largest must be from 1e-09 to 1e+05": lambda: likewise.losses.triplet(x, y, weight=np.full(60, 1e-12)),
+        "recall = 1.0: must be above 0 and below 1, which approx=False finds": lambda: likewise.KNeighborsGraph(5, approx=True, recall=1.0).fit(x),
+        "recall = 1.5: must be above 0 and at most 1": lambda: likewise.KNeighborsGraph(5, recall=1.5).fit(x),
+        'settings: invalid type: string "a.toml", expected a dict: in `rounds`': lambda: likewise.MetricLearner("rca", settings={"rounds": "a.toml"}).fit(x, y),
+        "settings: rounds.a.0 = None": lambda: likewise.MetricLearner("rca", settings={"rounds": {"a": np.array([None])}}).fit(x, y),
         "settings: rounds.0 = None stands for nothing here": lambda: likewise.MetricLearner("rca", settings={"rounds": [None]}).fit(x, y),
         "settings: unknown field `my key`, expected one of `base`": lambda: likewise.MetricLearner("rca", settings={"my key": 3}).fit(x, y),
         "weight is of type complex128; give real numbers": lambda: likewise.losses.triplet(x, y, weight=np.ones(60, complex)),
         'margin of the loss triplet: invalid type: string "a", expected a number': lambda: likewise.losses.triplet(x, y, margin="a"),
         "cca searches from one view to another, which CrossModalLearner learns": lambda: likewise.MetricLearner("cca").fit({"a": x, "b": x}, y),
         "path is empty; name a folder": lambda: likewise.MetricLearner.load(""),
-        "recall = 17: must be above 0 and below 1": lambda: likewise.KNeighborsGraph(5, recall=17).fit(x),
+        "recall = 17: must be above 0 and at most 1": lambda: likewise.KNeighborsGraph(5, recall=17).fit(x),
         "pairs: y must be 1 (alike) or -1 (unlike): could not convert": lambda: likewise.MetricLearner("itml").fit(
             x, pairs=np.array([[0, 1, "x"]], dtype=object)
         ),

@@ -10,7 +10,6 @@ mod photos;
 mod telltale;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -50,9 +49,9 @@ pub struct ReadAs {
     /// else each is of length 1.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub apart: bool,
-    /// How many columns each of several views had in a fit, where that is known.
+    /// The views of a fit side by side, in its order, and how many columns each had, where that is known.
     #[serde(skip)]
-    pub widths: BTreeMap<String, usize>,
+    pub widths: Vec<(String, usize)>,
     /// What turns images into features, a view each; none: their pixels.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub encoder: Vec<Maker>,
@@ -353,18 +352,7 @@ impl Source {
         match self.several(|name| collection.view(Some(name)).is_ok()) {
             Some(name) => {
                 let names: Vec<&str> = name.split('+').collect();
-                for view in &names {
-                    // Views of other names may take their places.
-                    let Some(&fitted) = self.read.widths.get(*view) else {
-                        continue;
-                    };
-                    let own = collection.view(Some(view))?.matrix.ncols();
-                    if own != fitted {
-                        return Err(Error::data(format!(
-                            "the view {view} has {own} columns, and the run was fitted on {fitted} of it"
-                        )));
-                    }
-                }
+                check_widths(&collection, &names, &self.read.widths)?;
                 if self.read.apart {
                     collection.beside(&names)
                 } else {
@@ -640,6 +628,37 @@ pub fn visible(collection: &Collection, per_class: Option<usize>, seed: u64) -> 
         (None, Some(m)) => labels.draw(m, seed),
         (None, None) => labels.clone(),
     }
+}
+
+/// Fails where views that take the places of those of a fit, in this order, have other columns than it saw there.
+fn check_widths(of: &Collection, names: &[&str], fitted: &[(String, usize)]) -> Result<()> {
+    if fitted.is_empty() {
+        return Ok(());
+    }
+    if names.len() != fitted.len() {
+        let were: Vec<&str> = fitted.iter().map(|(name, _)| name.as_str()).collect();
+        return Err(Error::data(format!(
+            "the run was fitted on {} views ({}), and {} are given ({})",
+            fitted.len(),
+            were.join(", "),
+            names.len(),
+            names.join(", ")
+        )));
+    }
+    for (view, (place, width)) in names.iter().zip(fitted) {
+        let own = of.view(Some(view))?.matrix.ncols();
+        if own != *width {
+            let stands = if view == place {
+                String::new()
+            } else {
+                format!(", in the place of {place},")
+            };
+            return Err(Error::data(format!(
+                "the view {view}{stands} has {own} columns, and the run was fitted on {width} of {place}"
+            )));
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

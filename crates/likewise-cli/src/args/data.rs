@@ -1,6 +1,5 @@
 //! Where items come from, and how they are read.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -99,7 +98,7 @@ pub(crate) fn read_as(
         labels: labels.map(Path::to_owned),
         view: joined(views),
         apart: false,
-        widths: BTreeMap::new(),
+        widths: Vec::new(),
         encoder: encoder.transpose()?.unwrap_or_default(),
         words: images.words,
         seed,

@@ -108,6 +108,8 @@ def is_missing(value: Any) -> bool:
 AT_ONCE = 1 << 23
 #: Rows that tell how a column varies.
 FEWEST = 10
+#: Characters of a value that a message shows.
+LONGEST_SHOWN = 60
 
 
 def matrix(
@@ -173,20 +175,22 @@ def _warn_of_lost(rows: np.ndarray, made: np.ndarray, name: str) -> None:
     low, high = np.full(made.shape[1], np.inf), np.full(made.shape[1], -np.inf)
     lost = np.zeros(made.shape[1])
     step = max(1, AT_ONCE // made.shape[1])
+    # Whole numbers may be longer than float64 tells apart.
+    whole = rows.dtype.kind in "iu"
     for start in range(0, len(made), step):
-        part = rows[start : start + step].astype(np.float64, copy=False)
+        part = rows[start : start + step].astype(np.longdouble if whole else np.float64, copy=False)
         low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
         lost = np.maximum(lost, abs(part - made[start : start + step]).max(axis=0))
     spread = high - low
     largest = np.maximum(abs(low), abs(high))
     # What differs by the noise of float64 alone says nothing; nor what is too small for float32.
-    varies = (spread > 1e-12 * largest) & (spread < 1e-4 * largest)
+    varies = (spread > (0 if whole else 1e-12 * largest)) & (spread < 1e-4 * largest)
     far = np.flatnonzero(varies & (lost > spread / 1000))
     if len(far):
         first, others = far[0], f" (and so of {len(far) - 1} others)" if len(far) > 1 else ""
         warnings.warn(
-            f"{name}: column {first} lies from {low[first]:.10g} to {high[first]:.10g}, and float32 rounds its values by up to "
-            f"{lost[first]:.3g}; take its mean off before{others}",
+            f"{name}: column {first} varies by {spread[first]:.4g} about {low[first]:.10g}, and float32 rounds its values by up to "
+            f"{lost[first]:.3g}; take one number off it in all that is given, such as the mean of what is fitted{others}",
             LikewiseWarning,
             stacklevel=outside(),
         )
@@ -200,7 +204,10 @@ def _first_object(rows: np.ndarray) -> Optional[str]:
         try:
             float("nan" if value is None else value)
         except (OverflowError, TypeError, ValueError) as e:
-            return f"row {row}, column {column}: {e}"
+            shown = repr(value)
+            shown = shown if len(shown) <= LONGEST_SHOWN else f"{shown[:LONGEST_SHOWN]}..."
+            says_all = isinstance(e, ValueError) or is_missing(value)
+            return f"row {row}, column {column}: {shown}" if says_all else f"row {row}, column {column}: {shown}, {e}"
     return None
 
 

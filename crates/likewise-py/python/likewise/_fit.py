@@ -98,21 +98,23 @@ def _settings(settings: Optional[dict]) -> Optional[str]:
     written = to_json(settings, "settings")
     nothing = _none_in(settings)
     if nothing is not None:
-        raise ValueError(f"settings: {nothing} = None stands for nothing here; leave it out")
+        raise ValueError(f"settings: {'.'.join(nothing)} = None stands for nothing here; leave it out")
     return written
 
 
-def _none_in(settings: Any) -> Optional[str]:
-    """The path to the first None."""
+def _none_in(settings: Any) -> Optional[list[str]]:
+    """The keys that lead to the first None."""
     inside: Any = ()
+    if isinstance(settings, np.ndarray):
+        settings = settings.tolist()
     if isinstance(settings, dict):
         inside = settings.items()
     elif isinstance(settings, (list, tuple)):
         inside = enumerate(settings)
     for name, value in inside:
-        within = "" if value is None else _none_in(value)
+        within = [] if value is None else _none_in(value)
         if within is not None:
-            return f"{name}.{within}" if within else str(name)
+            return [str(name), *within]
     return None
 
 

@@ -61,8 +61,9 @@ def build(
     """The graph that the command builds of the same settings."""
     if len(rows) == 1:
         raise ValueError("a graph needs at least two items, got n_samples = 1")
-    if not 0 < number(recall, "recall") <= 1:
-        raise ValueError(f"recall = {recall}: must be above 0 and below 1")
+    most = "below 1, which approx=False finds" if flag(approx, "approx") else "at most 1"
+    if not 0 < number(recall, "recall") <= 1 or approx and recall == 1:
+        raise ValueError(f"recall = {recall}: must be above 0 and {most}")
     asked = {
         "n_neighbors": count(n_neighbors, "n_neighbors"),
         "gamma": number(gamma, "gamma"),
@@ -70,7 +71,7 @@ def build(
         if isinstance(symmetrize, str)
         else number(symmetrize, "symmetrize", "a rule by its name, or a number"),
         "center": center,
-        "recall": float(recall) if flag(approx, "approx") else None,
+        "recall": float(recall) if approx else None,
         "seed": seed(random_state),
     }
     return Graph.build(rows, asked, how(n_jobs, verbose))

@@ -32,8 +32,8 @@ from ._work import how, word
 
 #: What to do about embeddings that are no numbers.
 _TOO_LONG = "the step before may have been too long"
-#: Products of three weights, and sums of these, stay far from what float32 holds.
-_MOST_WEIGHT = 1e9
+#: What the largest weight may be: products of three weights, and sums of these, stay far from what float32 holds.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e5
 
 
 def loss(
@@ -89,12 +89,11 @@ def loss(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
         )
     weight = weights(weight, len(rows), "weight")
-    outside = (weight > _MOST_WEIGHT) | (weight > 0) & (weight < 1 / _MOST_WEIGHT)
-    if outside.any():
-        item = outside.argmax()
+    largest = weight.max(initial=0)
+    if largest and not _LEAST_WEIGHT <= largest <= _MOST_WEIGHT:
         raise ValueError(
-            f"weight is {weight[item]:.3g} of item {item}: must be 0, or from {1 / _MOST_WEIGHT:.0e} to {_MOST_WEIGHT:.0e}; "
-            "multiply all of them"
+            f"weight is at most {largest:.3g} (item {weight.argmax()}): the largest must be from {_LEAST_WEIGHT:.0e} to "
+            f"{_MOST_WEIGHT:.0e}; a weight of 2 counts an item twice"
         )
     found = _likewise.loss(
         word(name, "name"),

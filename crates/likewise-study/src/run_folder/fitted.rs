@@ -17,12 +17,12 @@ impl RunFolder {
     /// are damaged.
     pub fn as_fitted(&self, data: &Source) -> Result<Source> {
         let (run, mut read) = (self.config()?, data.read_as().clone());
+        read.widths = run.widths_in_order();
         if let Some(layout) = run.table {
             read.table.check_fitted()?;
             read.layout = Some(Arc::new(layout));
         }
         read.apart = run.recipe.sees_views();
-        read.widths = run.widths;
         if !data.is_images() || run.encoder.is_empty() {
             return Ok(data.with_reading(read));
         }

@@ -76,6 +76,14 @@ pub struct Config {
 }
 
 impl Config {
+    /// The views that were fitted side by side, in their order, and how many columns each had; nothing where that is
+    /// not known.
+    pub(crate) fn widths_in_order(&self) -> Vec<(String, usize)> {
+        let width = |name: &str| Some((name.to_owned(), *self.widths.get(name)?));
+        let each: Option<Vec<_>> = self.view.split('+').map(width).collect();
+        each.unwrap_or_default()
+    }
+
     /// Whether it says the same as that of another run; what runs of older versions do not say is not compared.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         if other.widths.is_empty() && !self.widths.is_empty() {
@@ -192,4 +200,40 @@ pub fn data_alone(digest: &str) -> &str {
 pub(crate) fn have_same_items(a: DataOf, b: DataOf) -> bool {
     let agree = a.1.is_none() || b.1.is_none() || a.1 == b.1;
     data_alone(a.0) == data_alone(b.0) && agree
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(view: &str, widths: &[(&str, usize)]) -> Config {
+        Config {
+            version: "1".into(),
+            view: view.into(),
+            dimensions: 9,
+            table: None,
+            columns: BTreeMap::new(),
+            widths: widths.iter().map(|&(name, n)| (name.into(), n)).collect(),
+            encoder: vec![],
+            recipe: Recipe::default(),
+            protocol: Protocol::default(),
+        }
+    }
+
+    #[test]
+    fn what_an_older_run_does_not_say_is_not_compared() {
+        let new = config("b+a", &[("a", 6), ("b", 3)]);
+        assert!(new.agrees_with(&config("b+a", &[])));
+        assert!(!new.agrees_with(&config("b+a", &[("a", 3), ("b", 6)])));
+        assert!(!new.agrees_with(&config("a+b", &[])));
+        assert!(!config("b+a", &[]).agrees_with(&new));
+    }
+
+    #[test]
+    fn widths_are_in_the_order_of_the_fit() {
+        let new = config("b+a", &[("a", 6), ("b", 3)]);
+        let order: Vec<(String, usize)> = vec![("b".into(), 3), ("a".into(), 6)];
+        assert_eq!(new.widths_in_order(), order);
+        assert!(config("b+a", &[("a", 6)]).widths_in_order().is_empty());
+    }
 }
