@@ -900,7 +900,13 @@ def test_what_has_no_effect_on_a_given_graph_is_refused():
         def __init__(self, affinity="precomputed", n_neighbors=5):
             super().__init__(affinity=affinity, n_neighbors=n_neighbors)
 
-    assert Five().fit(graph, y).transduction_.shape == (60,)
+    class Graph(Five):
+        def __init__(self, affinity="precomputed"):
+            super().__init__(affinity=affinity)
+
+    assert Five().fit(graph, y).transduction_.shape == Graph().fit(graph, y).transduction_.shape == (60,)
+    with pytest.raises(ValueError, match="^n_neighbors = 20 has no effect"):
+        Five(n_neighbors=20).fit(graph, y)
 
 
 def test_more_of_what_is_named():

@@ -69,6 +69,27 @@ def test_every_loss_has_a_function_of_its_name(name):
     assert name in function.__doc__ and function.__name__ == name.replace("-", "_")
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_tiny_weight_among_usual_ones_counts_nothing(name):
+    x, y, proxies, parameters = batch(name)
+    given = [proxies.astype(np.float32)] if proxies is not None else []
+    with_tiny, without = (
+        losses.loss(name, x.astype(np.float32), y, *given, weight=np.r_[least, np.ones(len(x) - 1)], **parameters)
+        for least in (1e-25, 0)
+    )
+    assert all(np.isfinite(part).all() for part in with_tiny)
+    assert all(np.array_equal(a, b) for a, b in zip(with_tiny, without))
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("weight", [1e-9, 1e5])
+def test_the_least_and_the_largest_weight_leave_numbers(name, weight):
+    x, y, proxies, parameters = batch(name)
+    given = [proxies.astype(np.float32)] if proxies is not None else []
+    found = losses.loss(name, x.astype(np.float32), y, *given, weight=np.full(len(x), weight), **parameters)
+    assert all(np.isfinite(part).all() for part in found)
+
+
 def test_losses_of_classes_take_proxies_and_those_of_pairs_do_not():
     assert {"proxy-anchor", "center"} <= set(OF_CLASSES)
     assert not {"triplet", "contrastive", "similarity-regularizer"} & set(OF_CLASSES)

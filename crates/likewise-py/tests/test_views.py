@@ -382,18 +382,26 @@ def test_a_loaded_learner_knows_how_wide_its_views_are(tmp_path, likewise_comman
     with pytest.raises(AssertionError, match="the view a has 3 columns, and the run was fitted on 6 of a"):
         likewise_command("embed", "run", "turned.npz", "-o", "e.npy", cwd=tmp_path)
     # Views of other names take their places.
+    np.savez(tmp_path / "views.npz", **views, label=y)
     np.savez(tmp_path / "other.npz", c=x, d=views["b"])
     likewise_command("embed", "run", "other.npz", "--view", "c", "--view", "d", "-o", "other.npy", cwd=tmp_path)
     assert np.load(tmp_path / "other.npy") == pytest.approx(loaded.transform(views), abs=1e-6)
     for names, widths, words in [
         ("cd", (3, 6), "the view c, in the place of a, has 3 columns, and the run was fitted on 6 of a"),
-        ("bz", (6, 2), "the view z, in the place of b, has 2 columns, and the run was fitted on 3 of b"),
+        ("az", (6, 2), "error: cut.npz: the view z, in the place of b, has 2 columns, and the run was fitted on 3 of b"),
+        ("bz", (6, 2), "error: cut.npz: the view b is named in the place of a, and the run was fitted on both; name b in its own place: a, b"),
         ("cde", (3, 3, 3), r"the run was fitted on 2 views \(a, b\), and 3 are given \(c, d, e\)"),
     ]:
         np.savez(tmp_path / "cut.npz", **{name: x[:, :width] for name, width in zip(names, widths)})
         asked = [word for name in names for word in ("--view", name)]
         with pytest.raises(AssertionError, match=words):
             likewise_command("embed", "run", "cut.npz", *asked, "-o", "e.npy", cwd=tmp_path)
+    # One that sees views apart takes them by other names too.
+    likewise_command("fit", "views.npz", "--view", "a", "--view", "b", "--recipe", "omks", "-o", "apart", cwd=tmp_path)
+    for data, names in {"views": "ab", "other": "cd"}.items():
+        asked = [word for name in names for word in ("--view", name)]
+        likewise_command("embed", "apart", f"{data}.npz", *asked, "-o", f"by-{data}.npy", cwd=tmp_path)
+    assert (np.load(tmp_path / "by-views.npy") == np.load(tmp_path / "by-other.npy")).all()
     # A folder of an older version does not say how wide its views are.
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config.pop("widths") == {"a": 6, "b": 3}

@@ -352,7 +352,8 @@ impl Source {
         match self.several(|name| collection.view(Some(name)).is_ok()) {
             Some(name) => {
                 let names: Vec<&str> = name.split('+').collect();
-                check_widths(&collection, &names, &self.read.widths)?;
+                check_widths(&collection, &names, &self.read.widths)
+                    .map_err(|e| e.within(self.path.display()))?;
                 if self.read.apart {
                     collection.beside(&names)
                 } else {
@@ -635,8 +636,8 @@ fn check_widths(of: &Collection, names: &[&str], fitted: &[(String, usize)]) -> 
     if fitted.is_empty() {
         return Ok(());
     }
+    let were: Vec<&str> = fitted.iter().map(|(name, _)| name.as_str()).collect();
     if names.len() != fitted.len() {
-        let were: Vec<&str> = fitted.iter().map(|(name, _)| name.as_str()).collect();
         return Err(Error::data(format!(
             "the run was fitted on {} views ({}), and {} are given ({})",
             fitted.len(),
@@ -646,6 +647,13 @@ fn check_widths(of: &Collection, names: &[&str], fitted: &[(String, usize)]) -> 
         )));
     }
     for (view, (place, width)) in names.iter().zip(fitted) {
+        if view != place && fitted.iter().any(|(name, _)| name == view) {
+            return Err(Error::data(format!(
+                "the view {view} is named in the place of {place}, and the run was fitted on both; \
+                 name {view} in its own place: {}",
+                were.join(", ")
+            )));
+        }
         let own = of.view(Some(view))?.matrix.ncols();
         if own != *width {
             let stands = if view == place {

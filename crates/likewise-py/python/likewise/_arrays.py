@@ -177,8 +177,9 @@ def _warn_of_lost(rows: np.ndarray, made: np.ndarray, name: str) -> None:
     step = max(1, AT_ONCE // made.shape[1])
     # Whole numbers may be longer than float64 tells apart.
     whole = rows.dtype.kind in "iu"
+    exact = np.longdouble if whole and rows.dtype.itemsize == 8 else np.float64
     for start in range(0, len(made), step):
-        part = rows[start : start + step].astype(np.longdouble if whole else np.float64, copy=False)
+        part = rows[start : start + step].astype(exact, copy=False)
         low, high = np.minimum(low, part.min(axis=0)), np.maximum(high, part.max(axis=0))
         lost = np.maximum(lost, abs(part - made[start : start + step]).max(axis=0))
     spread = high - low
@@ -190,7 +191,7 @@ def _warn_of_lost(rows: np.ndarray, made: np.ndarray, name: str) -> None:
         first, others = far[0], f" (and so of {len(far) - 1} others)" if len(far) > 1 else ""
         warnings.warn(
             f"{name}: column {first} varies by {spread[first]:.4g} about {low[first]:.10g}, and float32 rounds its values by up to "
-            f"{lost[first]:.3g}; take one number off it in all that is given, such as the mean of what is fitted{others}",
+            f"{lost[first]:.3g}; take one number off it in all that is given, such as the least that is fitted{others}",
             LikewiseWarning,
             stacklevel=outside(),
         )

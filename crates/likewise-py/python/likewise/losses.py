@@ -2,8 +2,8 @@
 
 Each takes embeddings `(n, d)` and a class for each (-1: the item is absent), and returns the value and the gradient
 by the embeddings, in their precision; losses of classes take proxies too, `(C, d)`, and also return the gradient by
-these. A weight counts an item that often, without the pair of
-an item with its own copy; 0 is the same as absence.
+these. A weight counts an item that often, without the pair of an item with its own copy; 0 is the same as absence, as
+is what is below 1e-9 (where some are above 1, below 1e-9 of the largest).
 
 Examples
 --------
@@ -33,7 +33,7 @@ from ._work import how, word
 #: What to do about embeddings that are no numbers.
 _TOO_LONG = "the step before may have been too long"
 #: What the largest weight may be: products of three weights, and sums of these, stay far from what float32 holds.
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-9, 1e5
+_LEAST_WEIGHT, _MOST_WEIGHT = float(np.float32(1e-9)), 1e5
 
 
 def loss(
@@ -90,11 +90,13 @@ def loss(
         )
     weight = weights(weight, len(rows), "weight")
     largest = weight.max(initial=0)
-    if largest and not _LEAST_WEIGHT <= largest <= _MOST_WEIGHT:
-        raise ValueError(
-            f"weight is at most {largest:.3g} (item {weight.argmax()}): the largest must be from {_LEAST_WEIGHT:.0e} to "
-            f"{_MOST_WEIGHT:.0e}; a weight of 2 counts an item twice"
-        )
+    if np.isfinite(largest):
+        if largest and not _LEAST_WEIGHT <= largest <= _MOST_WEIGHT:
+            raise ValueError(
+                f"weight is at most {largest:.6g} (item {weight.argmax()}): the largest must be from {_LEAST_WEIGHT:.0e} to "
+                f"{_MOST_WEIGHT:.0e}; a weight of 2 counts an item twice"
+            )
+        weight = np.where((weight > 0) & (weight < _LEAST_WEIGHT * max(largest, 1)), 0, weight)
     found = _likewise.loss(
         word(name, "name"),
         to_json(parameters, "parameters"),

@@ -200,7 +200,10 @@ class LabelPropagation(ClassifierMixin, Estimator):
     def _check_usual(self) -> None:
         """Fails where something is said of how a graph is built, and one is given."""
         # A subclass has its own usual values of what it names.
-        usual = {**signature(LabelPropagation).parameters, **signature(type(self)).parameters}
+        usual = {}
+        for kind in reversed(type(self).__mro__):
+            if "__init__" in vars(kind):
+                usual.update(signature(vars(kind)["__init__"]).parameters)
         for name in ("n_neighbors", "gamma", "symmetrize", "approx", "recall", "center", "standardize"):
             given, own = getattr(self, name), usual[name].default
             if given is not own and given != own:
