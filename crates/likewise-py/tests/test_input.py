@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from functools import partialmethod
 
 import numpy as np
 import pytest
@@ -904,7 +905,14 @@ def test_what_has_no_effect_on_a_given_graph_is_refused():
         def __init__(self, affinity="precomputed"):
             super().__init__(affinity=affinity)
 
-    assert Five().fit(graph, y).transduction_.shape == Graph().fit(graph, y).transduction_.shape == (60,)
+    class Asked(likewise.LabelPropagation):
+        def __init__(self, n_neighbors):
+            super().__init__(affinity="precomputed", n_neighbors=n_neighbors)
+
+    class Partial(likewise.LabelPropagation):
+        __init__ = partialmethod(likewise.LabelPropagation.__init__, affinity="precomputed")
+
+    assert all(fit.fit(graph, y).transduction_.shape == (60,) for fit in (Five(), Graph(), Asked(20), Partial()))
     with pytest.raises(ValueError, match="^n_neighbors = 20 has no effect"):
         Five(n_neighbors=20).fit(graph, y)
 

@@ -102,6 +102,19 @@ def test_single_precision_stays_single():
     assert value == pytest.approx(losses.triplet(x, y)[0], rel=1e-5)
 
 
+@pytest.mark.parametrize("weight", [1e5, 1e6, 1e30, 1e-25, np.nan, np.inf])
+def test_nothing_is_asked_of_the_weight_of_an_absent_item(weight):
+    x, y, _, _ = batch("contrastive")
+    y = np.where(np.arange(12) < 10, y, -1)
+    for small in (1, 5e-5):
+        usual = np.full(12, small)
+        known = losses.contrastive(x, y, weight=usual)
+        value, gradient = losses.contrastive(x, y, weight=np.where(y < 0, weight, usual))
+        assert known[0] > 0 and value == known[0] and (gradient == known[1]).all()
+    with pytest.raises(ValueError, match="weight"):
+        losses.contrastive(x, y, weight=np.where(y < 0, np.nan, 1e30))
+
+
 def test_an_item_of_class_minus_one_or_weight_zero_is_absent():
     x, y, _, _ = batch("multi-similarity")
     without = losses.multi_similarity(x[:-2], y[:-2])

@@ -402,6 +402,28 @@ def test_a_loaded_learner_knows_how_wide_its_views_are(tmp_path, likewise_comman
         asked = [word for name in names for word in ("--view", name)]
         likewise_command("embed", "apart", f"{data}.npz", *asked, "-o", f"by-{data}.npy", cwd=tmp_path)
     assert (np.load(tmp_path / "by-views.npy") == np.load(tmp_path / "by-other.npy")).all()
+    # An array by the name of both is in nobody's place, and alone it must be what both are side by side.
+    np.savez(tmp_path / "more.npz", **{"a+b": np.c_[x, 9 * views["b"]]}, **views)
+    for asked in ([], ["--view", "a", "--view", "b"]):
+        for run in ("run", "apart"):
+            likewise_command("embed", run, "more.npz", *asked, "-o", "more.npy", cwd=tmp_path)
+            likewise_command("embed", run, "views.npz", "-o", "by.npy", cwd=tmp_path)
+            assert (np.load(tmp_path / "more.npy") == np.load(tmp_path / "by.npy")).all()
+    unit = [v / np.linalg.norm(v, axis=1, keepdims=True) for v in views.values()]
+    np.savez(tmp_path / "unit.npz", **{"a+b": np.hstack(unit) / np.sqrt(2)})
+    np.savez(tmp_path / "raw.npz", **{"a+b": np.c_[x, views["b"]]})
+    likewise_command("embed", "run", "unit.npz", "-o", "unit.npy", cwd=tmp_path)
+    assert np.load(tmp_path / "unit.npy") == pytest.approx(loaded.transform(views), abs=1e-5)
+    with pytest.raises(AssertionError, match=r"raw.npz: its view a\+b is not what the run was fitted on, which is a, b"):
+        likewise_command("embed", "run", "raw.npz", "-o", "raw.npy", cwd=tmp_path)
+    # What was fitted as one array stays one, whatever its name.
+    for name in ("x", "a+b"):
+        np.savez(tmp_path / "one.npz", **{name: np.c_[x, views["b"]]}, label=y)
+        likewise_command("fit", "one.npz", "--recipe", "label-rca", "-o", f"one-{name}", cwd=tmp_path)
+        likewise_command("embed", f"one-{name}", "one.npz", "-o", "one.npy", cwd=tmp_path)
+        assert np.load(tmp_path / "one.npy").shape[0] == 60
+    with pytest.raises(AssertionError, match=r"views.npz: the run was fitted on one view \(x\), and 2 are given \(a, b\)"):
+        likewise_command("embed", "one-x", "views.npz", "--view", "a", "--view", "b", "-o", "e.npy", cwd=tmp_path)
     # A folder of an older version does not say how wide its views are.
     config = json.loads((tmp_path / "run" / "config.json").read_text())
     assert config.pop("widths") == {"a": 6, "b": 3}

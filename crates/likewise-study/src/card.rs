@@ -134,7 +134,7 @@ fn learned_by(gradient: &GradientConfig, recipe: &Recipe) -> String {
     let start = start(recipe.start.reading());
     let keep = gradient.head().keep;
     let learned = match &gradient.model {
-        ModelConfig::Network(of) => return network(of, keep, &start),
+        ModelConfig::Network(of) => return network(of, gradient, &start),
         ModelConfig::Mlp(_) => {
             "h = normalise([s, 0] + relu(sqrt(r) s residual.input.weight + residual.input.bias) \
              residual.output.weight)"
@@ -142,16 +142,22 @@ fn learned_by(gradient: &GradientConfig, recipe: &Recipe) -> String {
         ModelConfig::Linear(_) => "h = normalise([s, 0] + sqrt(r) s residual.output.weight)",
         ModelConfig::Orthogonal(_) => "h = normalise(s residual.output.weight)",
     };
+    let behind = if gradient.metric.is_some() {
+        ", then `h = normalise(h residual.map)`"
+    } else {
+        ""
+    };
     format!(
-        "\n`model.safetensors`: `{start}`, `{learned}` with \
+        "\n`model.safetensors`: `{start}`, `{learned}`{behind} with \
          r the length of s, embedding `[sqrt(keep) s, sqrt(1 - keep) h]` with keep {keep}. Without \
          `residual.*` tensors the embedding is s."
     )
 }
 
 /// The formula of a network; `start` is what stands in its place where it did not help.
-fn network(of: &NetworkConfig, keep: f64, start: &str) -> String {
-    let map = if of.map.is_some() {
+fn network(of: &NetworkConfig, gradient: &GradientConfig, start: &str) -> String {
+    let keep = gradient.head().keep;
+    let map = if of.map.is_some() || gradient.metric.is_some() {
         ", then normalise(z map)".to_owned()
     } else if of.is_whitened() {
         format!(
@@ -287,4 +293,26 @@ pub(crate) fn across(of: &Origin, study: &CrossStudy) -> String {
         "Do not use the model on features of another kind than those it was fitted on.\n",
     );
     card
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Learner;
+
+    #[test]
+    fn the_formula_names_the_directions_of_a_metric() {
+        for (name, tensor, named) in [
+            ("deep-lrml", "`h = normalise(h residual.map)`", true),
+            ("mixed-lp", "residual.map", false),
+            ("mixed-lp", "residual.output.weight", true),
+        ] {
+            let recipe = Recipe::named(name).unwrap();
+            let Learner::Gradient(gradient) = &recipe.learner else {
+                panic!("{name} learns by gradients");
+            };
+            let said = learned_by(gradient, &recipe);
+            assert_eq!(said.contains(tensor), named, "{name}: {said}");
+        }
+    }
 }

@@ -352,9 +352,14 @@ fn features(source: &Source, run: &Config, at: &Environment) -> Result<(Collecti
     let collection = source.load(at)?;
     let view = source.read_as().view.as_deref();
     let (collection, name) = source::with_view(collection, view, at.monitor)?;
-    // Views by name were compared with those of the fit where they were read.
-    let compared = !source.read_as().widths.is_empty() && !collection.columns().is_empty();
-    if is_several(run) && name != run.view && !source.is_images() && !compared {
+    // Views by name were compared with those of the fit where they were read; a run that does not know how many columns each
+    // had goes by the name.
+    let compared = if source.read_as().widths.is_empty() {
+        name == run.view
+    } else {
+        !collection.columns().is_empty()
+    };
+    if is_several(run) && !source.is_images() && !compared {
         let rows = collection.view(Some(&name))?.matrix.view();
         check_joined(rows, run, &name, source.path())?;
     }

@@ -303,8 +303,10 @@ impl Source {
             (shape, Making::default())
         };
         if let Some(name) = self.several(|name| shape.views.iter().any(|view| view.0 == name)) {
-            let columns = shape.views.iter().map(|view| view.1).sum();
-            let views = name.split('+').count();
+            let names: Vec<&str> = name.split('+').collect();
+            let stand = |view: &&(String, usize)| names.contains(&view.0.as_str());
+            let columns = shape.views.iter().filter(stand).map(|view| view.1).sum();
+            let views = names.len();
             shape.views = vec![(name.to_owned(), columns)];
             return Ok((shape, making, views));
         }
@@ -364,10 +366,12 @@ impl Source {
         }
     }
 
-    /// The names of several views with `+` between, where that is no view's own name.
+    /// The names of several views with `+` between, where that is no view's own name, or a run was fitted on several and
+    /// all of these are there.
     fn several(&self, is_view: impl Fn(&str) -> bool) -> Option<&str> {
         let name = self.read.view.as_deref()?;
-        (name.contains('+') && !is_view(name)).then_some(name)
+        let each = self.read.widths.len() > 1 && name.split('+').all(&is_view);
+        (name.contains('+') && (each || !is_view(name))).then_some(name)
     }
 
     /// The items, and the images themselves as the network of `config` reads them.
@@ -638,10 +642,12 @@ fn check_widths(of: &Collection, names: &[&str], fitted: &[(String, usize)]) -> 
     }
     let were: Vec<&str> = fitted.iter().map(|(name, _)| name.as_str()).collect();
     if names.len() != fitted.len() {
+        let were = match were.as_slice() {
+            [one] => format!("one view ({one})"),
+            _ => format!("{} views ({})", were.len(), were.join(", ")),
+        };
         return Err(Error::data(format!(
-            "the run was fitted on {} views ({}), and {} are given ({})",
-            fitted.len(),
-            were.join(", "),
+            "the run was fitted on {were}, and {} are given ({})",
             names.len(),
             names.join(", ")
         )));

@@ -358,6 +358,11 @@ fn fit_refuses_tuples_that_it_cannot_use() {
     for (flags, code, expected) in [
         ("--recipe triplet --pairs p.csv", 2, "not from given pairs"),
         (
+            "--recipe deep-lrml --pairs p.csv",
+            2,
+            "the metric of lrml behind the embedding learns from classes, not from given pairs or triplets",
+        ),
+        (
             "--recipe proxy-anchor --triplets t.csv",
             2,
             "not from given triplets",

@@ -182,8 +182,8 @@ fn fit_learns_from_shared_labels_and_its_run_shows_them() {
 fn what_goes_by_one_label_refuses_several() {
     let scene = Scene::new();
     for (recipe, why) in [
-        ("mixed-lp", "spreads one class"),
-        ("rca", "its learner goes by one class"),
+        ("mixed-lp", "its pseudo-labels are one class"),
+        ("rca", "its learner reads one label"),
         ("soft-triple", "compares an item with one class"),
         ("auto", "--recipe auto"),
         ("cca", "across views"),

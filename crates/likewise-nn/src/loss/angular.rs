@@ -22,6 +22,8 @@ use {
 /// triplets: mean of log(1 + exp(|a - p|^2 - 4t |n - (a+p)/2|^2)),   t = tan^2(alpha)
 /// ```
 ///
+/// A graded pair is both: in a batch it is among its own negatives by the weight that it has there.
+///
 /// **When to use it.** When scales differ between classes: an angle has no scale. The triplet
 /// form is the loss of affinity triplets, on the rows of an orthogonal map.
 ///

@@ -18,7 +18,8 @@ use {
 /// L = mean over ordered positive pairs of -s_ap/T + log(exp(s_ap/T) + sum_n exp(s_an/T))
 /// ```
 ///
-/// Other positives of the anchor are not in the sum.
+/// Other positives of the anchor are not in the sum. A graded pair is both: it is among its own negatives by the weight
+/// that it has there.
 ///
 /// **When to use it.** With large batches or a [memory](crate::train::Memory), and with pairs that
 /// come from two augmentations of an item rather than from classes.

@@ -21,7 +21,8 @@ use {
 /// ```
 ///
 /// with Euclidean distances of unit rows (not squared). Of pairs, all valid triplets are
-/// taken: `(a, p)` positive and `(a, n)` negative, weight `w_a w_p w_n`.
+/// taken: `(a, p)` positive and `(a, n)` negative, weight `w_a w_p w_n`; a graded pair, which is both, is no triplet
+/// with itself.
 ///
 /// **When to use it.** When only comparisons are known, and as a baseline. Explicit triplets
 /// come from a list or a [miner](crate::mine).
@@ -68,6 +69,7 @@ impl Triplet {
         let [m, n] = at.dims();
         let (_, negative) = pairs.of_others();
         let flat = at.clone().reshape([m * n, 1]);
+        let flat_negative = negative.clone().reshape([m * n, 1]);
         let mut value = Tensor::<1>::zeros([1], (&at.device(), at.dtype()));
         let mut active = value.clone();
         let mut of_pairs = at.zeros_like().reshape([m * n, 1]);
@@ -78,7 +80,11 @@ impl Triplet {
             let to_positive = flat.clone().select(0, places.clone());
             let term = (to_positive - to_negative).add_scalar(self.margin);
             let inactive = term.clone().lower_equal_elem(0.0);
-            let weight = negative.clone().select(0, anchors.clone()) * weights;
+            let weight = negative.clone().select(0, anchors.clone()) * weights.clone();
+            // A graded pair with itself: the same product is taken off, so that exactly 0 is left.
+            let itself = flat_negative.clone().select(0, places.clone()) * weights;
+            let place = places.clone().remainder_scalar(n as i64).reshape([-1, 1]);
+            let weight = weight.scatter(1, place, itself.neg(), IndexingUpdateOp::Add);
             let weight = weight.mask_fill(inactive, 0.0);
             value = value + (term * weight.clone()).sum();
             active = active + weight.clone().sum();
@@ -125,7 +131,7 @@ pub(super) fn column(values: &[f32], like: &Tensor<2>) -> Tensor<2> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::loss::reference::{Y, batch, near, pairs};
+    use crate::loss::reference::{Y, batch, graded, near, of_graded, pairs, tensor};
 
     #[test]
     fn the_worked_values_are_met() {
@@ -143,5 +149,29 @@ mod tests {
         }
         assert_eq!(all.len(), 24);
         near(wide.forward_triplets(batch(), &all), 0.133_891_62);
+    }
+
+    #[test]
+    fn a_graded_pair_is_no_triplet_with_itself() {
+        let (mut value, mut active) = (0.0, 0.0);
+        let distance = |a: f64| (2.0 - 2.0 * a).sqrt();
+        of_graded(|near, grade, others| {
+            for &(apart, weight) in others {
+                let term = distance(near) - distance(apart) + 0.5;
+                if term > 0.0 {
+                    value += grade * weight * term;
+                    active += grade * weight;
+                }
+            }
+        });
+        let wide = Triplet { margin: 0.5 };
+        near(wide.forward(batch(), &graded()), value / active);
+        // Where no other triplet is active, nothing is left.
+        let apart = tensor([[1.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.0, 1.0, 0.0]]);
+        let third = 1.0 / 3.0;
+        let grades = ndarray::arr2(&[[0.0, third, 0.0], [third, 0.0, 0.0], [0.0; 3]]);
+        let options = (&burn::tensor::Device::flex(), burn::tensor::DType::F64);
+        let pairs = Pairs::from_relation(grades.view(), &[1.0, 0.7, 0.9], options).unwrap();
+        near(Triplet::default().forward(apart, &pairs), 0.0);
     }
 }

@@ -37,6 +37,8 @@ use {super::Batch, burn::tensor::Tensor};
 /// | a memory | see its rows as well | see the batch: its rows do not move, and would hold proxies back | sees the batch |
 /// | explicit triplets | see these | see the classes of their items, where known | counts an item as often as they name it |
 ///
+/// A recipe takes explicit triplets with losses of pairs and triplets alone.
+///
 /// Every loss of classes has proxies of its own, which begin as if it stood alone. [`Dec`] and [`Nce`] look
 /// at the whole set, and stand in no list.
 ///

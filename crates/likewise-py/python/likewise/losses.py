@@ -88,12 +88,13 @@ def loss(
         raise ValueError(
             f"y is of shape {classes.shape} and type {classes.dtype}; give {len(rows)} whole numbers"
         )
-    weight = weights(weight, len(rows), "weight")
+    # Nothing is asked of the weight of an item that is absent.
+    weight = np.where(classes == -1, 0, weights(weight, len(rows), "weight"))
     largest = weight.max(initial=0)
     if np.isfinite(largest):
         if largest and not _LEAST_WEIGHT <= largest <= _MOST_WEIGHT:
             raise ValueError(
-                f"weight is at most {largest:.6g} (item {weight.argmax()}): the largest must be from {_LEAST_WEIGHT:.0e} to "
+                f"weight is at most {largest!s} (item {weight.argmax()}): the largest must be from {_LEAST_WEIGHT:.0e} to "
                 f"{_MOST_WEIGHT:.0e}; a weight of 2 counts an item twice"
             )
         weight = np.where((weight > 0) & (weight < _LEAST_WEIGHT * max(largest, 1)), 0, weight)

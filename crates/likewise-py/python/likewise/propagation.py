@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any, Optional
 
 import numpy as np
@@ -203,10 +203,10 @@ class LabelPropagation(ClassifierMixin, Estimator):
         usual = {}
         for kind in reversed(type(self).__mro__):
             if "__init__" in vars(kind):
-                usual.update(signature(vars(kind)["__init__"]).parameters)
+                usual.update(signature(kind.__init__).parameters)
         for name in ("n_neighbors", "gamma", "symmetrize", "approx", "recall", "center", "standardize"):
             given, own = getattr(self, name), usual[name].default
-            if given is not own and given != own:
+            if own is not Parameter.empty and given is not own and given != own:
                 raise ValueError(f"{name} = {given!r} has no effect with affinity='precomputed', where the graph is given; leave it out")
 
     def fit_predict(self, X: Any, y: Any) -> np.ndarray:

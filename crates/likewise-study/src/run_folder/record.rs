@@ -76,9 +76,12 @@ pub struct Config {
 }
 
 impl Config {
-    /// The views that were fitted side by side, in their order, and how many columns each had; nothing where that is
-    /// not known.
+    /// The view that was fitted, or the several side by side in their order, and how many columns each had; nothing where
+    /// that is not known.
     pub(crate) fn widths_in_order(&self) -> Vec<(String, usize)> {
+        if !self.view.contains('+') {
+            return vec![(self.view.clone(), self.dimensions)];
+        }
         let width = |name: &str| Some((name.to_owned(), *self.widths.get(name)?));
         let each: Option<Vec<_>> = self.view.split('+').map(width).collect();
         each.unwrap_or_default()

@@ -54,11 +54,14 @@ impl Recipe {
             )))
         };
         if self.pseudo_labels != PseudoLabels::None {
-            return refused("it spreads one class to each item without a label".into());
+            return refused("its pseudo-labels are one class an item".into());
         }
         let Learner::Gradient(gradient) = &self.learner else {
-            return refused("its learner goes by one class an item".into());
+            return refused("its learner reads one label an item, if any".into());
         };
+        if gradient.metric.is_some() {
+            return refused("its metric goes by one class an item".into());
+        }
         let relation = gradient.train.relation;
         if let Some(loss) = gradient
             .loss
@@ -67,6 +70,13 @@ impl Recipe {
         {
             let loss = loss.name();
             return refused(format!("the loss {loss} compares an item with one class"));
+        }
+        if relation == Relation::Jaccard && !gradient.loss.compares() {
+            return Err(usage(format!(
+                "learner.train.relation has no effect: the loss {} does not ask how alike two items are; leave it \
+                 out",
+                gradient.loss.title()
+            )));
         }
         if gradient.miner.is_some() && relation == Relation::Jaccard {
             return refused(
@@ -184,8 +194,10 @@ mod tests {
             assert_eq!(said(loss.name()), Ok(()), "{}", loss.name());
         }
         for (name, why) in [
-            ("mixed-lp", "spreads one class"),
-            ("rca", "its learner goes by one class"),
+            ("mixed-lp", "its pseudo-labels are one class"),
+            ("exemplar", "its pseudo-labels are one class"),
+            ("rca", "its learner reads one label"),
+            ("deep-lrml", "its metric goes by one class"),
             ("soft-triple", "the loss soft-triple compares"),
         ] {
             let e = said(name).unwrap_err();
@@ -200,6 +212,12 @@ mod tests {
         };
         gradient.train.relation = Relation::Jaccard;
         assert!(recipe.check_several_labels().is_ok());
+        let mut by_tags = Recipe::named("proxy-anchor").unwrap();
+        if let Learner::Gradient(gradient) = &mut by_tags.learner {
+            gradient.train.relation = Relation::Jaccard;
+        }
+        let e = by_tags.check_several_labels().unwrap_err().to_string();
+        assert!(e.contains("has no effect: the loss proxy-anchor"), "{e}");
         let e = recipe.check_one_label().unwrap_err().to_string();
         assert!(e.contains("learner.train.relation has no effect"), "{e}");
     }

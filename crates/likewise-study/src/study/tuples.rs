@@ -87,6 +87,11 @@ impl Recipe {
             }
         };
         let loss = gradient.title();
+        if gradient.metric.is_some() {
+            return Err(usage(format!(
+                "the metric {loss} learns from classes, not from given pairs or triplets; choose the recipe label-rca"
+            )));
+        }
         if kind == TupleKind::Pairs {
             return Err(usage(format!(
                 "the loss {loss} learns from classes or triplets, not from given pairs; give \

@@ -154,9 +154,11 @@ pub(super) fn means(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
     joined(cells.iter().map(|cell| &cell.metrics))
 }
 
-/// As [`means`], after the last epoch; of the draws of which that is known.
+/// As [`means`], after the last epoch; nothing where that is not known of every draw, since the mean of some is not to be
+/// compared with that of all.
 pub(super) fn means_as_trained(cells: &[&Cell]) -> BTreeMap<String, Estimate> {
-    joined(cells.iter().filter_map(|cell| cell.as_trained()))
+    let all: Option<Vec<_>> = cells.iter().map(|cell| cell.as_trained()).collect();
+    joined(all.unwrap_or_default().into_iter())
 }
 
 /// As [`means`], of what was gained over a start.

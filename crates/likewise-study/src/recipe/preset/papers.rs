@@ -184,8 +184,8 @@ impl Recipe {
     /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:
     /// `likewise explain behind`. Embeddings are compared by cosines. The learners have their own defaults,
     /// not those of the recipes of their names: `seraph` scales distances while it makes the metric, and
-    /// `apllr` has a ridge of 1e-3, where its recipe has the 1e-8 of the printed table. Pairs that `--pairs`
-    /// gives make the metric; the terms in between go by classes.
+    /// `apllr` has a ridge of 1e-3, where its recipe has 1e-8. Metric and terms go by classes: given pairs and
+    /// triplets are refused.
     pub fn deep(learner: Behind) -> Self {
         Self {
             name: format!("deep-{}", learner.name()),
