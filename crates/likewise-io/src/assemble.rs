@@ -49,7 +49,10 @@ pub(crate) fn several<'a>(
     monitor: &Monitor,
 ) -> Result<Labels> {
     let between = asked.label_separator.unwrap_or(BETWEEN);
+    let items: Vec<Vec<&str>> = items.collect();
+    remark_on_cells(&items, between, monitor);
     let items: Vec<Vec<&str>> = items
+        .into_iter()
         .map(|cells| {
             cells
                 .into_iter()
@@ -61,6 +64,36 @@ pub(crate) fn several<'a>(
         monitor.warn(remark);
     }
     Ok(Labels::of_tags(&Tags::read(items)?)?)
+}
+
+/// What else than a label people write between labels.
+const OTHERS: [char; 4] = ['|', ';', ',', '/'];
+
+/// Warns of cells in which nothing stands between two signs, and where another sign seems to stand between labels.
+fn remark_on_cells(items: &[Vec<&str>], between: char, monitor: &Monitor) {
+    let cells = || items.iter().flatten().map(|cell| cell.trim());
+    let said = || cells().filter(|cell| !cell.is_empty());
+    let holed = |cell: &&str| {
+        cell.contains(between) && cell.split(between).any(|word| word.trim().is_empty())
+    };
+    let n = said().filter(holed).count();
+    if let Some(first) = said().find(holed) {
+        monitor.warn(format!(
+            "{n} cells of labels have nothing before or behind a \"{between}\" (first: \"{first}\"); what else \
+             they hold was taken"
+        ));
+    }
+    if said().any(|cell| cell.contains(between)) {
+        return;
+    }
+    let holding = |sign: char| said().filter(|cell| cell.contains(sign)).count();
+    let most = OTHERS.map(|sign| (holding(sign), sign)).into_iter().max();
+    if let Some((n, sign)) = most.filter(|&(n, _)| 2 * n > said().count()) {
+        monitor.warn(format!(
+            "no label holds \"{between}\", and {n} hold \"{sign}\", each of which is one label now; if that \
+             stands between labels, say so by `label_separator`"
+        ));
+    }
 }
 
 /// What a file holds, from its headers where possible.
@@ -348,5 +381,37 @@ mod tests {
         let e = named(&["0", "2"], &["a", "b"]).unwrap_err();
         assert!(e.to_string().contains("row 1: label 2"), "{e}");
         assert!(named(&["0"], &["a", "a"]).is_err());
+    }
+
+    #[test]
+    fn cells_of_several_labels_are_looked_at() {
+        let said = |cells: &[&str]| {
+            let heard = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+            let own = heard.clone();
+            let monitor = Monitor::new(move |event| {
+                if let likewise::Event::Warning(text) = event {
+                    own.lock().unwrap().push(text.clone());
+                }
+            });
+            let asked = TableOptions {
+                label_separator: Some(BETWEEN),
+                ..TableOptions::default()
+            };
+            labels_as(&words(cells), &asked, &monitor).unwrap();
+            heard.lock().unwrap().join("; ")
+        };
+        assert_eq!(said(&["a|b", "", "b"]), "");
+        let holed = said(&["a|b", "a||b", "b|"]);
+        assert!(
+            holed.contains("2 cells") && holed.contains("\"a||b\""),
+            "{holed}"
+        );
+        let other = said(&["a;b", "b;c", "c", ""]);
+        assert!(
+            other.contains("2 hold \";\"") && other.contains("`label_separator`"),
+            "{other}"
+        );
+        // A sign in few of them belongs to a name.
+        assert_eq!(said(&["a/b", "c", "d"]), "");
     }
 }

@@ -29,7 +29,8 @@ impl Array {
         let advice = match role {
             _ if self.list.is_some() => return Ok(()),
             Role::Label if self.matrix.is_some() => {
-                "for rows with a 1 at the class, take .argmax(axis=1)"
+                "for rows with a 1 at the class, take .argmax(axis=1); for several labels an item, give this file \
+                 as `labels`, with `multi_label`"
             }
             Role::Label => "take whole numbers, or words as with .astype(str)",
             Role::Id | Role::Split | Role::Classes => "take words, as with .astype(str)",

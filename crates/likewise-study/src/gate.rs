@@ -90,8 +90,8 @@ impl Gate {
             others.extend([", loss@", loss]);
         }
         Err(usage(format!(
-            "gate {}: this is not measured here; measured are recall@K and precision@K with K \
-             of {}, map, map_at_r, r_precision{others}",
+            "gate {}: this is not measured here; measured are recall@K, precision@K and, of several labels an \
+             item, ndcg@K with K of {}, map, map_at_r, r_precision{others}",
             self.metric,
             ks.join(", "),
         )))

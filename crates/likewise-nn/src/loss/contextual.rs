@@ -57,7 +57,7 @@ pub enum Total {
 ///
 /// **Source.** Liao, Tsiligkaridis & Kulis, ICML 2023, and its code: counts divide rows and
 /// are constants, except those of R; a full neighbourhood has no outside, and its second term
-/// is 0. The correction of wrong-signed gradients (eq. 10) is a flag, off as in their results: with
+/// is 0. The correction of wrong-signed gradients (eq. 10) is a flag, `correct_gradient`, off as in their results: with
 /// it they print R@1 65.4 where they have 71.4 without.
 /// Items of weight 0 are in no neighbourhood. A [memory](crate::train::Memory) is not looked at:
 /// its rows would need neighbourhoods too.

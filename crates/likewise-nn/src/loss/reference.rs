@@ -34,39 +34,6 @@ pub(crate) fn pairs() -> Pairs {
     Pairs::from_classes(&Y, &[1.0; 6], (&Device::flex(), DType::F64)).unwrap()
 }
 
-/// How alike two items are, where that is a grade.
-pub(crate) const GRADES: [[f64; 6]; 6] = {
-    let mut grades = [[0.0; 6]; 6];
-    let (mut i, some) = (0, [0.5, 0.25, 0.0, 1.0, 0.75, 0.0]);
-    while i < 36 {
-        let (a, b) = (i / 6, i % 6);
-        grades[a][b] = some[(a + b + a * b) % 6];
-        i += 1;
-    }
-    grades
-};
-
-pub(crate) fn graded() -> Pairs {
-    let grades = ndarray::arr2(&GRADES).mapv(|grade| grade as f32);
-    Pairs::from_relation(grades.view(), &[1.0; 6], (&Device::flex(), DType::F64)).unwrap()
-}
-
-/// Tells of each ordered pair its cosine, its grade, and cosine and weight of the other negatives of its anchor.
-pub(crate) fn of_graded(mut each: impl FnMut(f64, f64, &[(f64, f64)])) {
-    let cosine = |a: usize, b: usize| {
-        let dot = |a: usize, b: usize| (0..3).map(|k| X[a][k] * X[b][k]).sum::<f64>();
-        dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
-    };
-    for (a, p) in (0..36)
-        .map(|place| (place / 6, place % 6))
-        .filter(|(a, p)| a != p)
-    {
-        let others = (0..6).filter(|&n| n != a && n != p);
-        let others: Vec<_> = others.map(|n| (cosine(a, n), 1.0 - GRADES[a][n])).collect();
-        each(cosine(a, p), GRADES[a][p], &others);
-    }
-}
-
 pub(crate) fn proxies() -> Tensor<2> {
     tensor(P)
 }

@@ -130,8 +130,43 @@ pub(super) fn column(values: &[f32], like: &Tensor<2>) -> Tensor<2> {
 
 #[cfg(test)]
 mod tests {
+    use burn::tensor::{DType, Device};
+
     use super::*;
-    use crate::loss::reference::{Y, batch, graded, near, of_graded, pairs, tensor};
+    use crate::loss::reference::{X, Y, batch, near, pairs, tensor};
+
+    /// How alike two items are, where that is a grade.
+    const GRADES: [[f64; 6]; 6] = {
+        let mut grades = [[0.0; 6]; 6];
+        let (mut i, some) = (0, [0.5, 0.25, 0.0, 1.0, 0.75, 0.0]);
+        while i < 36 {
+            let (a, b) = (i / 6, i % 6);
+            grades[a][b] = some[(a + b + a * b) % 6];
+            i += 1;
+        }
+        grades
+    };
+
+    fn graded() -> Pairs {
+        let grades = ndarray::arr2(&GRADES).mapv(|grade| grade as f32);
+        Pairs::from_relation(grades.view(), &[1.0; 6], (&Device::flex(), DType::F64)).unwrap()
+    }
+
+    /// Tells of each ordered pair its cosine, its grade, and cosine and weight of the other negatives of its anchor.
+    fn of_graded(mut each: impl FnMut(f64, f64, &[(f64, f64)])) {
+        let cosine = |a: usize, b: usize| {
+            let dot = |a: usize, b: usize| (0..3).map(|k| X[a][k] * X[b][k]).sum::<f64>();
+            dot(a, b) / (dot(a, a) * dot(b, b)).sqrt()
+        };
+        for (a, p) in (0..36)
+            .map(|place| (place / 6, place % 6))
+            .filter(|(a, p)| a != p)
+        {
+            let others = (0..6).filter(|&n| n != a && n != p);
+            let others: Vec<_> = others.map(|n| (cosine(a, n), 1.0 - GRADES[a][n])).collect();
+            each(cosine(a, p), GRADES[a][p], &others);
+        }
+    }
 
     #[test]
     fn the_worked_values_are_met() {
@@ -170,7 +205,7 @@ mod tests {
         let apart = tensor([[1.0, 0.0, 0.0], [1.0, 0.1, 0.0], [0.0, 1.0, 0.0]]);
         let third = 1.0 / 3.0;
         let grades = ndarray::arr2(&[[0.0, third, 0.0], [third, 0.0, 0.0], [0.0; 3]]);
-        let options = (&burn::tensor::Device::flex(), burn::tensor::DType::F64);
+        let options = (&Device::flex(), DType::F64);
         let pairs = Pairs::from_relation(grades.view(), &[1.0, 0.7, 0.9], options).unwrap();
         near(Triplet::default().forward(apart, &pairs), 0.0);
     }

@@ -281,6 +281,11 @@ impl<'de> Deserialize<'de> for Losses {
             };
             let weight = match fields.remove("weight") {
                 None => 1.0,
+                // What is no finite number is lost on its way here.
+                Some(Value::Null) => {
+                    let said = "loss.weight: must be a finite number above 0";
+                    return Err(D::Error::custom(said));
+                }
                 Some(given) => given.as_f64().ok_or_else(|| {
                     D::Error::custom(format!("loss.weight = {given}: must be a number above 0"))
                 })?,
@@ -348,6 +353,10 @@ mod tests {
             (
                 r#"[{"name": "triplet", "weight": "x"}]"#,
                 r#"loss.weight = "x": must be"#,
+            ),
+            (
+                r#"[{"name": "triplet", "weight": null}]"#,
+                "loss.weight: must be a finite number",
             ),
             (r#"[{"name": "triplet", "marginn": 1}]"#, "marginn"),
             (r#"[{"name": "center", "weigth": 1}]"#, "weigth"),

@@ -180,7 +180,10 @@ impl Recipe {
             _ if let Some(learner) = Closed::published(name) => Self::published(learner),
             _ if let Some(learner) = Closed::named(name) => Self::closed(learner),
             _ if let Some(learner) = cross::Learner::named(name) => Self::across(learner),
-            _ if let Some((source, learner)) = name.split_once('+') => {
+            // As "proxy-nca++" is none.
+            _ if let Some((source, learner)) = name.split_once('+')
+                && !learner.starts_with('+') =>
+            {
                 Self::across_believed(source, learner)?
             }
             _ => {

@@ -448,6 +448,11 @@ impl PseudoLabels {
         }
     }
 
+    /// Whether other items learn by what the labels say of them.
+    pub(crate) fn spreads(&self) -> bool {
+        *self != Self::None && !self.ignore_labels()
+    }
+
     /// Whether it is the same whatever the labels are, but for how many classes they name: of these many clusters
     /// are found where their number is not given.
     pub(crate) fn ignore_labels(&self) -> bool {

@@ -368,11 +368,28 @@ fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
             value => value,
         };
         match (old.get_mut(&key), value) {
+            (Some(toml::Value::Table(_)), toml::Value::String(word))
+                if path == "pseudo_labels" && !TABLES.contains(&word.as_str()) =>
+            {
+                return Err(Error::data(format!(
+                    "{path} = \"{word}\": there are {}, {}, and as {path} = {{ kind = ... }} {}",
+                    WORDS.join(", "),
+                    Method::NAMES.join(", "),
+                    TABLES.join(", ")
+                )));
+            }
             (Some(toml::Value::Table(below)), toml::Value::String(kind))
                 if let Some(tag) = TAGS.iter().find(|tag| below.contains_key(**tag)) =>
             {
                 return Err(Error::data(format!(
                     "{path} = \"{kind}\": write {path} = {{ {tag} = \"{kind}\" }}"
+                )));
+            }
+            // One table says nothing of which of several it means, and would replace them all.
+            (Some(toml::Value::Array(several)), toml::Value::Table(_)) => {
+                return Err(Error::data(format!(
+                    "{path}: is a list of {} here; write the whole list, as {path} = [{{ ... }}]",
+                    several.len()
                 )));
             }
             (Some(toml::Value::Table(below)), toml::Value::Table(above))
@@ -394,7 +411,7 @@ fn merge(old: &mut toml::Table, new: toml::Table, path: &str) -> Result<()> {
 
 /// Pseudo-labels of one word: votes, `lpf`, what needs no label, or the propagation of this name, with their defaults.
 fn by_method(word: String) -> toml::Value {
-    if ["votes", "lpf", "clusters", "instances", "rotations"].contains(&word.as_str()) {
+    if WORDS.contains(&word.as_str()) {
         return toml::Table::from_iter([("kind".to_owned(), word.into())]).into();
     }
     if Method::named(&word).is_err() {
@@ -432,6 +449,12 @@ fn nested(path: &str, value: toml::Value) -> toml::Table {
     };
     toml::Table::from_iter([(first.to_owned(), value)])
 }
+
+/// Pseudo-labels, but for the methods of propagation, that one word says.
+const WORDS: [&str; 5] = ["votes", "lpf", "clusters", "instances", "rotations"];
+
+/// Pseudo-labels that only a table says.
+const TABLES: [&str; 4] = ["none", "affinity", "propagation", "oracle"];
 
 /// What says which kind a table is of.
 const TAGS: [&str; 3] = ["name", "kind", "method"];

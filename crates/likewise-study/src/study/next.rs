@@ -32,6 +32,20 @@ impl Rows {
         labels: Option<&Answer>,
         spreading: Option<&Answer>,
     ) -> Next {
+        match self.of_one_label(plan, labels, spreading) {
+            // Those that are advised go by one label an item.
+            Next::Recipe { .. } if has_several_labels(plan) => Next::Nothing,
+            next => next,
+        }
+    }
+
+    /// What to do next where an item has one label.
+    fn of_one_label(
+        &self,
+        plan: &Plan,
+        labels: Option<&Answer>,
+        spreading: Option<&Answer>,
+    ) -> Next {
         if !self.first.is_empty() {
             return Next::LabelItems {
                 ids: self.first.clone(),
@@ -47,14 +61,9 @@ impl Rows {
             };
         }
         let of_new = labels.filter(|_| self.disjoint);
-        if let Some(next) = of_new.and_then(|answer| for_new_classes(plan, answer)) {
-            return next;
-        }
-        match self.by_finding(plan, labels.map(|answer| answer.finding), spreading) {
-            // Those that are advised go by one label an item.
-            Next::Recipe { .. } if has_several_labels(plan) => Next::Nothing,
-            next => next,
-        }
+        (of_new.and_then(|answer| for_new_classes(plan, answer))).unwrap_or_else(|| {
+            self.by_finding(plan, labels.map(|answer| answer.finding), spreading)
+        })
     }
 
     /// What to do by what was found of the labels, and of spreading them.

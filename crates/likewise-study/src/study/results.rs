@@ -204,7 +204,9 @@ impl Rows {
         let labels = start.and_then(|start| self.answer(start));
         // Where every draw kept its start, nothing that was spread is in what was measured.
         let learned = |log: &DrawLog| Delivered::of(log) == Delivered::Learned;
-        let spreads = !matches!(plan.recipe.pseudo_labels, PseudoLabels::None)
+        let pseudo_labels = &plan.recipe.pseudo_labels;
+        let alone = *pseudo_labels != PseudoLabels::None && plan.recipe.learns_from_items_alone();
+        let spreads = (pseudo_labels.spreads() || alone)
             && (per_draw.is_empty() || per_draw.iter().any(learned));
         let spreading = spreads.then(|| self.answer(Row::LabelsOnly)).flatten();
         let falls = match (&labels, start) {

@@ -25,8 +25,8 @@ fn one_loss_is_a_table_and_several_are_a_list() {
     let json = serde_json::to_value(&of_one).unwrap();
     let expected = serde_json::json!({"name": "proxy-anchor", "scale": 16.0, "margin": 0.1});
     assert_eq!(json["learner"]["loss"], expected);
-    // A list takes the place of a table, and a table of a list.
-    let over = recipe.with("learner.loss = { name = 'center' }".parse().unwrap());
+    // A list takes the place of a list.
+    let over = recipe.with("learner.loss = [{ name = 'center' }]".parse().unwrap());
     assert_eq!(
         gradient(&over.unwrap()).loss,
         Loss::named("center").unwrap().into()

@@ -348,7 +348,10 @@ fn pseudo_labels_of_one_word_are_a_propagation() {
     let propagation = short.pseudo_labels.propagation().unwrap();
     assert_eq!(propagation.spread.name(), "lgc");
     let said = Recipe::from_toml("pseudo_labels = 'nosuch'").unwrap_err();
-    assert!(said.to_string().contains("kind = \"nosuch\""), "{said}");
+    assert!(
+        said.to_string().contains("\"nosuch\": there are votes"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -213,3 +213,40 @@ fn a_file_gives_its_name_unless_it_says_another() {
     let missing = Recipe::read(&folder.path().join("no.toml")).unwrap_err();
     assert!(missing.to_string().contains("no.toml"));
 }
+
+#[test]
+fn a_table_takes_the_place_of_no_list_of_losses() {
+    let two = "base = 'contextual'\nlearner.loss = [{ name = 'contextual' }, { name = 'center', weight = 0.1 }]";
+    let two = Recipe::from_toml(two).unwrap();
+    let with = |text: &str| two.with(text.parse().unwrap());
+    let said = with("learner.loss.name = 'triplet'")
+        .unwrap_err()
+        .to_string();
+    assert!(
+        said.contains("learner.loss: is a list of 2 here; write the whole list"),
+        "{said}"
+    );
+    let one = with("learner.loss = [{ name = 'triplet' }]").unwrap();
+    assert_ne!(one, two);
+}
+
+#[test]
+fn a_word_that_names_no_pseudo_labels_is_told_those_that_do() {
+    let said = |text: &str| Recipe::from_toml(text).unwrap_err().to_string();
+    let cluster = said("pseudo_labels = 'cluster'");
+    assert!(
+        cluster.contains("pseudo_labels = \"cluster\": there are votes")
+            && cluster.contains("clusters"),
+        "{cluster}"
+    );
+}
+
+#[test]
+fn a_name_that_ends_in_two_plus_signs_is_no_learner_across_views() {
+    let said = Recipe::named("proxynca++").unwrap_err().to_string();
+    assert!(
+        said.contains("recipe = proxynca++") && !said.contains("views"),
+        "{said}"
+    );
+    assert!(Recipe::named("lpf+gsph").is_ok());
+}
