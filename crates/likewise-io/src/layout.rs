@@ -190,7 +190,7 @@ impl Layout {
     }
 
     /// Whether all columns are numbers that stay as they are.
-    pub(crate) fn is_plain(&self) -> bool {
+    pub fn is_plain(&self) -> bool {
         let plain = Taken::plain();
         self.columns.iter().all(|column| column.taken == plain)
     }

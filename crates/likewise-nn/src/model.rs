@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use crate::net::{Deep, EncoderConfig, Head, HeadConfig, Weights, no_images};
 use crate::{Device, Error, ErrorKind, Result, networks};
 
-pub use onnx::view_to_onnx;
+pub use onnx::{Scaled, view_to_onnx};
 
 /// A fitted model, whatever learned it.
 #[derive(Debug, Clone, PartialEq)]

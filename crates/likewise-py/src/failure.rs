@@ -43,6 +43,9 @@ fn words(hint: Hint) -> Option<&'static str> {
         Hint::Overwrite | Hint::ResumeOrOverwrite | Hint::SameOrOverwrite | Hint::Unfinished => {
             "overwrite=True replaces it when the new one is complete, or name another folder"
         }
+        Hint::OverwriteTable => {
+            "overwrite=True drops it first and writes it anew, or name another table"
+        }
         Hint::Index => "build it anew with Index(X).save(path)",
         Hint::ListNames => "likewise.names(\"topics\") lists all names",
         Hint::LimitMemory => "give fewer items or columns",

@@ -11,6 +11,7 @@
 //! Files appear whole or not at all. An export to a database that was interrupted goes on where it
 //! stopped, and no item comes twice. What arrived is counted in the end.
 
+mod columns;
 mod contents;
 mod database;
 pub mod files;

@@ -21,7 +21,7 @@ use likewise::neighbor::Neighbors;
 use likewise::propagate::{
     Ability, Given, Lgc, Mass, Method, Mixed, Poisson, PoissonMbo, Propagate as _, Spread,
 };
-use likewise::{Collection, Convergence, Graph, Labels, Monitor};
+use likewise::{Collection, Convergence, Graph, Label, Labels, Monitor};
 use serde::Serialize;
 
 pub use self::calibration::Calibrating;
@@ -200,6 +200,12 @@ impl Job<'_> {
         monitor: &Monitor,
     ) -> Result<Classes> {
         let visible = given.labels;
+        if is_of_one_class(visible) {
+            monitor.warn(
+                "all known labels are of one class, so that every item is said to be of it: give some of another, or \
+                 -2 for items that are of none",
+            );
+        }
         let diagnosis = (self.diagnose || self.calibrate)
             .then(|| self.diagnosis(method, items, given, monitor))
             .transpose()?;
@@ -362,4 +368,12 @@ struct Nodes {
     fuse: Option<Fusion>,
     /// The views whose columns were brought to one scale.
     standardized: Vec<String>,
+}
+
+/// Whether all that labels say is one class.
+fn is_of_one_class(labels: &Labels) -> bool {
+    let all = (0..labels.len()).map(|item| labels[item]);
+    let mut told = all.filter(|&label| label != Label::Unknown);
+    let first = told.next();
+    first.is_some_and(|first| first.class().is_some() && told.all(|label| label == first))
 }

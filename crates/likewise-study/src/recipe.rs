@@ -326,7 +326,9 @@ impl Recipe {
         };
         if gradient.loss.nce().is_some() {
             let why = "no gradient moves the memory of the loss: learner.loss.momentum does";
-            idle.push(("learner.train.proxy_factor", why));
+            idle.extend(
+                ["learner.train.proxy_factor", "learner.train.proxy_decay"].map(|path| (path, why)),
+            );
         }
         if gradient.metric.is_some() {
             let why = "the terms of learner.metric stand in its place";

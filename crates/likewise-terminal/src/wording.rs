@@ -126,6 +126,9 @@ pub(crate) fn words(hint: Hint) -> Option<&'static str> {
         Hint::Overwrite => {
             "--overwrite replaces it when the new one is complete, or name another folder"
         }
+        Hint::OverwriteTable => {
+            "--overwrite drops it first and writes it anew, or name another with --table"
+        }
         Hint::ResumeOrOverwrite => "--resume goes on with it, --overwrite begins anew",
         Hint::SameOrOverwrite => "give those, or --overwrite to begin anew",
         Hint::Index => {

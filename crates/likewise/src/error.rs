@@ -68,8 +68,10 @@ hints! {
         Resume,
         /// Finish the run that was interrupted.
         Unfinished,
-        /// Replace what is there.
+        /// Replace what is there, once the new one is complete.
         Overwrite,
+        /// Drop the table of a database that is there, and write it anew.
+        OverwriteTable,
         /// Go on with the interrupted run, or drop it.
         ResumeOrOverwrite,
         /// Go on with the same data and settings, or drop the interrupted run.

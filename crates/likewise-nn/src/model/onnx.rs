@@ -1,5 +1,6 @@
 //! A fitted model as an ONNX file.
 
+mod scaled;
 mod view;
 
 use likewise::linear::Affine;
@@ -7,11 +8,13 @@ use likewise::matrix::Reading;
 use likewise::model::{Bilinear, Hashed, Joined, Model as Closed, Probabilities};
 use ndarray::{Array1, Array2};
 
+use self::scaled::features;
 use super::Model;
 use crate::net::{Deep, Head, Residual};
 use crate::onnx::Writer;
 use crate::{Error, Result};
 
+pub use scaled::Scaled;
 pub use view::view_to_onnx;
 
 impl Model {
@@ -20,7 +23,8 @@ impl Model {
     /// queries.
     ///
     /// The input of a network are images, `batch x channels x height x width` of 0 to 255; that of
-    /// all others are features, `batch x input_dim`.
+    /// all others are features, `batch x input_dim`: what [`embed`](Self::embed) takes, or with `scaled` the
+    /// numbers of a table as they stand in it.
     ///
     /// Fails for a model that compares rows itself, which no such file can hold, and for networks
     /// that pool by regions.
@@ -29,19 +33,19 @@ impl Model {
     /// use likewise::{linear::Affine, matrix::Reading, model};
     /// let map = Affine { mean: ndarray::array![1.0, 0.0], matrix: ndarray::Array2::eye(2) };
     /// let model: likewise_nn::Model = model::Model::linear(Reading::default(), map).into();
-    /// assert!(!model.to_onnx()?.is_empty());
+    /// assert!(!model.to_onnx(None)?.is_empty());
     /// # Ok::<(), likewise_nn::Error>(())
     /// ```
-    pub fn to_onnx(&self) -> Result<Vec<u8>> {
+    pub fn to_onnx(&self, scaled: Option<&Scaled>) -> Result<Vec<u8>> {
         let mut writer = Writer::default();
         let columns = self.output_dim();
         let row = match self {
             Self::Closed(closed) => {
-                let x = writer.input("input", &[self.input_dim()]);
+                let x = features(&mut writer, self.input_dim(), scaled);
                 closed_form(closed, &mut writer, x)?
             }
             Self::Head(head) => {
-                let x = writer.input("input", &[self.input_dim()]);
+                let x = features(&mut writer, self.input_dim(), scaled);
                 head_on_features(head, &mut writer, x)
             }
             Self::Network(deep) => network(deep, &mut writer)?,

@@ -83,7 +83,7 @@ pub(super) fn of(targets: &Targets, draw: &Draw, rng: &mut Rng) -> Vec<Step> {
 
 /// Batches of so many items of each of some tags: every tag of an item is an entry of its own, and an item
 /// that comes by several comes once (twice where it would look different). So every batch holds items
-/// that share a tag, however rare their sets are.
+/// that share a tag, however rare their sets are. Few tags give more items each, until the batch is full.
 fn by_tag(tags: &Tags, items: &Items, draw: &Draw, steps: usize, rng: &mut Rng) -> Vec<Vec<usize>> {
     let (mut item, mut tag) = (Vec::new(), Vec::new());
     for (i, &class) in items.class.iter().enumerate() {
@@ -102,7 +102,16 @@ fn by_tag(tags: &Tags, items: &Items, draw: &Draw, steps: usize, rng: &mut Rng) 
         group: &groups,
         augmented: items.augmented,
     };
-    let batches = draw.sampler.epoch(&entries, draw.batch, steps, rng);
+    let sampler = match *draw.sampler {
+        Sampler::PerClass { per_class } => {
+            let tags = tag.iter().collect::<HashSet<_>>().len().max(1);
+            Sampler::PerClass {
+                per_class: per_class.max(draw.batch / tags),
+            }
+        }
+        other => other,
+    };
+    let batches = sampler.epoch(&entries, draw.batch, steps, rng);
     let once = |batch: Vec<usize>| {
         let mut seen = HashSet::new();
         let own = batch.into_iter().map(|entry| item[entry]);
@@ -221,6 +230,33 @@ mod tests {
         assert_eq!(positive[..4], [0.0, 1.0, 1.0, 0.0]);
         let own = batch.classes.unwrap().own.try_into_vec_as::<f32>().unwrap();
         assert_eq!(own[..8], [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn few_tags_fill_a_batch() {
+        let tags = Tags::read((0..4).map(|i| [i.to_string()])).unwrap();
+        let targets = Targets {
+            class: (0..16).map(|i| i % 4).collect(),
+            weight: vec![1.0; 16],
+            labeled: vec![true; 16],
+            passes: 1,
+            triplets: None,
+            since: 0,
+        };
+        let draw = Draw {
+            sampler: &Sampler::PerClass { per_class: 2 },
+            tuples: true,
+            groups: &[],
+            tags: Some((&tags, Relation::Shared)),
+            batch: 12,
+            steps: 5,
+            labeled_passes: 10,
+            augment: false,
+        };
+        let mut rng = likewise::seed::stream(1, "test");
+        for step in of(&targets, &draw, &mut rng) {
+            assert_eq!(step.items.len(), 12);
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ class Index:
     X : array-like of shape (n_samples, n_features)
         The rows that are searched, such as those of `MetricLearner.transform`.
     kind : {"flat", "hnsw"}, default="flat"
-        ``"flat"`` is exact; ``"hnsw"`` is approximate, built with a measured recall, and pays from some hundred
+        ``"flat"`` is exact; ``"hnsw"`` is approximate, built with a recall that is measured on its own rows, and pays from some hundred
         thousand rows on.
     metric : {"cosine", "euclidean", "inner_product"}, default="cosine"
         What compares rows; ``"hnsw"`` takes the cosine alone. Similarities are larger where rows are more similar:
@@ -41,7 +41,9 @@ class Index:
     kind : str
     metric : str
     recall : float
-        Share of the true 10 nearest that it finds, 1 of ``"flat"``.
+        Share of the true 10 nearest that it finds when it is asked by rows of its own, 1 of ``"flat"``. Queries that lie
+        apart from the rows find fewer, and so do rows of which many are the same: where that matters, compare with
+        ``"flat"`` on some of them.
 
     Examples
     --------

@@ -137,6 +137,14 @@ class LabelPropagation(ClassifierMixin, Estimator):
         word(self.method, "method")
         graph, rows, by = self._graph(X)
         labels = encode(y, graph.n)
+        told = set(labels.codes.tolist()) - {-1}
+        if len(told) == 1 and -2 not in told:
+            warnings.warn(
+                "y: all known labels are of one class, so that every item is said to be of it; -1 in y says that "
+                "nothing is known, and -2 that an item is of none of the classes",
+                LikewiseWarning,
+                stacklevel=outside(),
+            )
         known = None
         if negatives is not None:
             indptr, columns, values, n = csr(negatives, "negatives")

@@ -2,6 +2,7 @@
 
 use std::io::Write;
 use std::path::Path;
+use std::slice::from_ref;
 
 use likewise::cross::Encoder;
 use likewise_io::embeddings::{self, Unknown};
@@ -10,6 +11,7 @@ use likewise_io::{ReadOptions, atomic};
 use likewise_nn::Model;
 use likewise_nn::model::view_to_onnx;
 
+use super::columns::Columns;
 use super::contents::{Compared, Contents, Vectors, place};
 use super::milvus;
 use super::report::{Report, lines};
@@ -214,6 +216,8 @@ struct Onnx {
     compared: &'static str,
     /// What its input is made of, where that is several views.
     views: Option<SideBySide>,
+    /// The columns of the table that its input is made of.
+    columns: Option<Columns>,
     /// Whether it gives bits, as 1 and -1.
     bits: bool,
 }
@@ -222,22 +226,29 @@ impl Onnx {
     fn of_view(folder: &AcrossFolder, view: Option<&str>, run: &Path) -> Result<Self> {
         let model = folder.model()?;
         let view = &model.views()[place(folder, view)?];
+        let table = folder.config()?.table;
+        let columns = Columns::of(table.as_ref(), from_ref(&view.name), run)?;
+        let scaled = columns.as_ref().and_then(|columns| columns.scaled.as_ref());
         Ok(Self {
-            bytes: view_to_onnx(view).map_err(|e| e.within(run.display()))?,
+            bytes: view_to_onnx(view, scaled).map_err(|e| e.within(run.display()))?,
             dimensions: view.encoder.output_dim(),
             compared: "cosine",
             views: None,
+            columns,
             bits: !matches!(view.encoder, Encoder::Real(_) | Encoder::Network(_)),
         })
     }
 
     fn of_run(folder: &RunFolder, run: &Path) -> Result<Self> {
         let model = folder.model()?;
+        let columns = Columns::of_run(folder, run)?;
+        let scaled = columns.as_ref().and_then(|columns| columns.scaled.as_ref());
         Ok(Self {
-            bytes: model.to_onnx().map_err(|e| e.within(run.display()))?,
+            bytes: model.to_onnx(scaled).map_err(|e| e.within(run.display()))?,
             dimensions: model.output_dim(),
             compared: compared(&model),
             views: SideBySide::of(folder, &model)?,
+            columns,
             bits: false,
         })
     }
@@ -248,6 +259,9 @@ impl Onnx {
             text.push_str("import numpy as np\n");
         }
         text.push_str("import onnxruntime\n");
+        if let Some(columns) = &self.columns {
+            text.push_str(&columns.comment("features"));
+        }
         if let Some(views) = &self.views {
             text.push_str(&views.in_python("features"));
         }

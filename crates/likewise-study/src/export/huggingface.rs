@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 
+use super::columns::Columns;
 use super::files::compared;
 use super::folder;
 use super::report::{Report, lines};
@@ -51,8 +52,11 @@ pub fn write(run: &Path, overwrite: bool, out: &Path) -> Result<Report> {
 
 fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<Report> {
     let model = run.model()?;
-    let views = SideBySide::of(run, &model)?;
-    let python = in_python(&model, views.as_ref()).ok_or_else(|| {
+    let of = Input {
+        views: SideBySide::of(run, &model)?,
+        columns: Columns::of_run(run, path)?,
+    };
+    let python = in_python(&model, &of).ok_or_else(|| {
         failed(format!(
             "{}: its model compares items itself, which needs likewise; there is nothing to embed with",
             path.display()
@@ -60,11 +64,11 @@ fn of_run(run: &RunFolder, path: &Path, overwrite: bool, out: &Path) -> Result<R
     })?;
     let file = run.file("model.safetensors");
     let bytes = likewise_io::read_file(&file, likewise_io::memory::allowed(None))?;
-    let config = config(run, &model, views.as_ref(), &bytes)?;
-    let card = card(run, &model, views.as_ref(), &python)?;
-    let bytes = with_root(&model, bytes)?;
+    let config = config(run, &model, &of, &bytes)?;
+    let card = card(run, &model, &of, &python)?;
+    let bytes = with_arrays(&model, &of, bytes)?;
     let onnx = match &model {
-        Model::Network(_) => Some(model.to_onnx().map_err(|e| e.within(path.display()))?),
+        Model::Network(_) => Some(model.to_onnx(None).map_err(|e| e.within(path.display()))?),
         _ => None,
     };
     folder::fill(out, &FILES, overwrite, &is_own, |new| {
@@ -120,23 +124,25 @@ fn rooted(model: &Model) -> Option<&LearnedMetric> {
     }
 }
 
-/// The file of a model, with the very root of its matrix where it has one: rows by another root have
-/// the same distances among themselves, and other ones from the rows of the run.
-fn with_root(model: &Model, bytes: Vec<u8>) -> Result<Vec<u8>> {
-    let Some(metric) = rooted(model) else {
+/// The file of a model, with what its lines of Python need beside it: what scales the columns of its table, and the
+/// very root of its matrix where it has one, since rows by another root have the same distances among
+/// themselves, and other ones from the rows of the run.
+fn with_arrays(model: &Model, of: &Input, bytes: Vec<u8>) -> Result<Vec<u8>> {
+    let (metric, columns) = (rooted(model), &of.columns);
+    if metric.is_none() && columns.is_none() {
         return Ok(bytes);
-    };
+    }
     let (mut arrays, metadata) = likewise_io::arrays::from_safetensors(&bytes)?;
-    arrays.put_matrix(TRANSFORM, &metric.map().matrix.reversed_axes());
+    if let Some(metric) = metric {
+        arrays.put_matrix(TRANSFORM, &metric.map().matrix.reversed_axes());
+    }
+    if let Some(columns) = columns {
+        columns.put(&mut arrays);
+    }
     Ok(likewise_io::arrays::to_safetensors(&arrays, &metadata)?)
 }
 
-fn config(
-    run: &RunFolder,
-    model: &Model,
-    views: Option<&SideBySide>,
-    bytes: &[u8],
-) -> Result<String> {
+fn config(run: &RunFolder, model: &Model, of: &Input, bytes: &[u8]) -> Result<String> {
     let (_, metadata) = likewise_io::arrays::from_safetensors(bytes)?;
     let none = || failed("model.safetensors: broken: it does not say what model it is");
     // As the model wrote it: nothing here looks into it.
@@ -152,18 +158,16 @@ fn config(
         "output_dim": model.output_dim(),
         "similarity": compared(model),
     });
-    if let Some(views) = views {
+    if let Some(views) = &of.views {
         config["views"] = json!(views.names);
+    }
+    if let Some(columns) = &of.columns {
+        config["features"] = json!(columns.names);
     }
     Ok(serde_json::to_string_pretty(&config).map_err(no_json)? + "\n")
 }
 
-fn card(
-    run: &RunFolder,
-    model: &Model,
-    views: Option<&SideBySide>,
-    python: &str,
-) -> Result<String> {
+fn card(run: &RunFolder, model: &Model, of: &Input, python: &str) -> Result<String> {
     let (record, config) = (run.record()?, run.config()?);
     // Where it lies on this machine is nobody's business.
     let name = Path::new(&record.data).file_name();
@@ -178,7 +182,7 @@ fn card(
         Model::Network(_) => "image-feature-extraction",
         _ => "feature-extraction",
     };
-    let x = input(model, views);
+    let x = input(model, of);
     let card = card::text(&origin, model, &run.metrics()?);
     Ok(format!(
         "---\nlibrary_name: likewise\npipeline_tag: {task}\ntags:\n- likewise\n- metric-learning\n\
@@ -186,14 +190,20 @@ fn card(
     ))
 }
 
+/// What `x` is made of.
+struct Input {
+    views: Option<SideBySide>,
+    columns: Option<Columns>,
+}
+
 /// What `x` is, in words.
-fn input(model: &Model, views: Option<&SideBySide>) -> String {
-    let mut said = match (model, views) {
-        (Model::Network(_), _) => {
+fn input(model: &Model, of: &Input) -> String {
+    let mut said = match (model, &of.views, &of.columns) {
+        (Model::Network(_), ..) => {
             "`x` are images, float32, items x channels x height x width, pixels of 0 to 255."
                 .to_owned()
         }
-        (_, Some(views)) => {
+        (_, Some(views), _) => {
             let rows = if views.as_they_are {
                 "as they are"
             } else {
@@ -205,6 +215,10 @@ fn input(model: &Model, views: Option<&SideBySide>) -> String {
                 views.names.join("`, `")
             )
         }
+        (_, None, Some(columns)) => format!(
+            "`x` are numbers, items x columns: those that `config.json` names as `features`, in this order{}.",
+            columns.said()
+        ),
         _ => "`x` are features, items x columns, of the kind that it was fitted on.".to_owned(),
     };
     if rooted(model).is_some() {
@@ -214,7 +228,7 @@ fn input(model: &Model, views: Option<&SideBySide>) -> String {
 }
 
 /// Lines of Python that make embeddings `z` of features `x`; none where numpy alone cannot.
-fn in_python(model: &Model, views: Option<&SideBySide>) -> Option<String> {
+fn in_python(model: &Model, of: &Input) -> Option<String> {
     let steps = match model {
         Model::Network(_) => {
             return Some(
@@ -230,8 +244,9 @@ fn in_python(model: &Model, views: Option<&SideBySide>) -> Option<String> {
     let load = "import numpy as np\nfrom safetensors.numpy import load_file\n\
                 m = load_file(\"model.safetensors\")";
     let unit = if steps.contains("unit(") { UNIT } else { "" };
-    let input = views.map_or_else(String::new, |views| views.in_python("x"));
-    let parts = [load, unit, input.trim_end(), &steps];
+    let input = (of.views.as_ref()).map_or_else(String::new, |views| views.in_python("x"));
+    let scaled = of.columns.as_ref().map_or("", Columns::in_python);
+    let parts = [load, unit, input.trim_end(), scaled, &steps];
     let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
     Some(parts.join("\n"))
 }

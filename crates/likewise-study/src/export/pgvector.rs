@@ -56,7 +56,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
              it",
             store.table
         ))
-        .hint(Hint::Overwrite));
+        .hint(Hint::OverwriteTable));
     }
     let recall = recall::measure(&mut client, &table, contents, store.seed, at.monitor)
         .map_err(|e| e.into_error(&place))?;

@@ -50,17 +50,23 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
     let block = (BLOCK / contents.vectors.dimensions()).clamp(1, MOST);
     // A block that was cut off is sent again as a whole.
     let first = done / block * block;
-    at.monitor.start("export", (n - first) as u64);
-    for from in (first..n).step_by(block) {
-        let to = (from + block).min(n);
-        collection.put(contents, from..to)?;
-        at.monitor.step((to - first) as u64)?;
+    let send = |first: usize| {
+        at.monitor.start("export", (n - first) as u64);
+        for from in (first..n).step_by(block) {
+            let to = (from + block).min(n);
+            collection.put(contents, from..to)?;
+            at.monitor.step((to - first) as u64)?;
+        }
+        at.monitor.end();
+        collection.counts(contents)
+    };
+    let mut sent = n - first;
+    let (mut all, mut own) = send(first)?;
+    if own < n && first > 0 {
+        // What was there were not the first ones: some were taken out since.
+        sent = n;
+        (all, own) = send(0)?;
     }
-    at.monitor.end();
-    let (all, own) = (
-        collection.count(&json!({}))?,
-        collection.count(&of_run(contents))?,
-    );
     if all != n || own != n {
         return Err(failed(format!(
             "{}: the collection {} holds {all} points, {own} of this run, where {n} were written; \
@@ -68,7 +74,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
             server.place(),
             store.table
         ))
-        .hint(Hint::Overwrite));
+        .hint(Hint::OverwriteTable));
     }
     collection.wait(at.monitor)?;
     let recall = collection.recall(contents, store.seed, at.monitor)?;
@@ -76,7 +82,7 @@ pub(super) fn write(store: &Store, contents: &Contents, at: &Environment) -> Res
         target: "qdrant",
         to: format!("{}, collection {}", server.place(), store.table),
         items: Some(n),
-        written: Some(n - first),
+        written: Some(sent),
         counted: Some(all),
         dimensions: contents.vectors.dimensions(),
         compared: contents.compared.name(),
@@ -125,8 +131,7 @@ impl Collection<'_> {
             }
             let vectors = &there["result"]["config"]["params"]["vectors"];
             let own = (vectors["size"].as_u64(), vectors["distance"].as_str());
-            let all = self.count(&json!({}))?;
-            let done = self.count(&of_run(contents))?;
+            let (all, done) = self.counts(contents)?;
             let n = contents.items.len();
             let is_same = own == (Some(wanted.0), Some(wanted.1));
             if is_same && all == done && (!overwrite || done < n) {
@@ -157,7 +162,7 @@ impl Collection<'_> {
             "{place}: the collection {} holds {what}",
             self.name
         ))
-        .hint(Hint::Overwrite)
+        .hint(Hint::OverwriteTable)
     }
 
     /// Sends some items and waits until they are there.
@@ -181,6 +186,11 @@ impl Collection<'_> {
             .collect();
         let path = format!("{}/points?wait=true", self.path);
         self.server.put(&path, &json!({"points": points}))
+    }
+
+    /// How many points it holds, and how many of them are of these contents.
+    fn counts(&self, contents: &Contents) -> Result<(usize, usize)> {
+        Ok((self.count(&json!({}))?, self.count(&of_run(contents))?))
     }
 
     /// How many points it holds, of those that a filter lets through.

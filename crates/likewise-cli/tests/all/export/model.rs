@@ -211,6 +211,77 @@ fn views_side_by_side_become_the_input_by_the_lines_that_are_printed() {
     }
 }
 
+/// What a table lacks, and words in it, are filled and scaled as it is read: so must be what its model is asked by.
+#[test]
+fn the_columns_of_a_table_are_asked_by_as_they_stand_in_it() {
+    let scene = Scene::new();
+    let mut csv = "id,a,b,when,colour,label\n".to_owned();
+    for i in 0..60 {
+        let kind = i % 3;
+        let b = (i != 7).then(|| 5000 + 900 * kind + (i * 37) % 400);
+        let b = b.map_or_else(String::new, |b| b.to_string());
+        let a = 0.01 * f64::from((i * 29) % 17) + 0.05 * f64::from(kind);
+        let colour = ["red", "blue"][i as usize % 2];
+        let line = format!(
+            "i{i},{a},{b},2024-0{}-1{},{colour},c{kind}\n",
+            1 + i % 9,
+            i % 7
+        );
+        csv.push_str(&line);
+    }
+    std::fs::write(scene.path("shop.csv"), csv).unwrap();
+    let read = "\
+import csv, datetime, numpy as np
+def row(of):
+    days = (datetime.date.fromisoformat(of['when']) - datetime.date(2000, 1, 1)).days
+    return [float(of['a']), float(of['b'] or 'nan'), days, of['colour'] == 'blue', of['colour'] == 'red']
+x = features = np.array([row(of) for of in csv.DictReader(open('shop.csv'))], 'float32')
+";
+    scene.good("mine shop.csv --from labels --kind pairs -q -o pairs.csv");
+    for (recipe, more) in [
+        ("label-rca", ""),
+        ("joined", ""),
+        ("itml", " --pairs pairs.csv"),
+    ] {
+        scene.good(&format!(
+            "fit shop.csv --columns a,b,when,colour --recipe {recipe}{more} -q -o {recipe}"
+        ));
+        scene.good(&format!("embed {recipe} shop.csv -q -o e.npy"));
+        let expected = matrix(&scene.path("e.npy"));
+        let folder = format!("hf-{recipe}");
+        scene.good(&format!("export {recipe} --to huggingface -o {folder}"));
+        let config = std::fs::read_to_string(scene.path(&folder).join("config.json")).unwrap();
+        let config: serde_json::Value = serde_json::from_str(&config).unwrap();
+        let names = ["a", "b", "when", "colour = blue", "colour = red"];
+        assert_eq!(config["features"], serde_json::json!(names));
+        let report = scene.json(&format!("export {recipe} --to onnx -o m.onnx"));
+        let usage = lines(&report["usage"]);
+        assert!(usage.contains("\"when\", \"colour = blue\""), "{usage}");
+        let Some(found) = by_card_of(&scene, &folder, read) else {
+            return;
+        };
+        near(&found, &expected);
+        scene
+            .python(&format!("{read}\n{usage}\nnp.save('out.npy', embedding)"))
+            .unwrap();
+        near(&matrix(&scene.path("out.npy")), &expected);
+    }
+}
+
+#[test]
+fn letters_of_a_text_are_in_no_file_of_a_model() {
+    let scene = Scene::new();
+    scene.good("fit shirts.csv --text --recipe label-rca -q -o run");
+    for to in ["onnx -o m.onnx", "huggingface -o hf"] {
+        scene.bad(
+            &format!("export run --to {to}"),
+            1,
+            &["is text", "likewise embed"],
+        );
+    }
+    scene.good("export run --to parquet -o out.parquet");
+}
+
 #[test]
 fn a_folder_that_holds_an_export_is_replaced_only_when_told() {
     let scene = Scene::with_run();

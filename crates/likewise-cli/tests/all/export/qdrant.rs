@@ -351,6 +351,16 @@ fn an_export_that_is_cut_off_goes_on_and_nothing_comes_twice() {
         (&again["written"], &again["counted"]),
         (&json!(0), &json!(2000))
     );
+    // A point of the first block that was taken out since is there again.
+    let of_seven = seven["id"].as_str().unwrap();
+    let mut kept = double.kept.lock().unwrap();
+    (kept.collections.get_mut("likewise").unwrap().1).remove(of_seven);
+    drop(kept);
+    let again = exported(&scene, &double, "");
+    assert_eq!(
+        (&again["written"], &again["counted"]),
+        (&json!(2000), &json!(2000))
+    );
 }
 
 /// Asks the engine for the ten that are nearest to an item, compared with all, as the line that is printed says.

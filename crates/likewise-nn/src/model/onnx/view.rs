@@ -3,16 +3,18 @@
 use likewise::cross::{Encoder, Kernel, NamedView, Network};
 use ndarray::Array2;
 
+use super::scaled::{Scaled, features};
 use super::{affine, layer, less_mean};
 use crate::onnx::Writer;
 use crate::{Error, Result};
 
 /// The bytes of an ONNX file that encodes rows of one view of a model across views, in `f32`: `input`
-/// (`batch x columns`) to `embedding`, rows of length 1, or 1 and -1 where the encoder gives bits.
+/// (`batch x columns`; with `scaled` the numbers of a table as they stand in it) to `embedding`, rows of length 1,
+/// or 1 and -1 where the encoder gives bits.
 ///
 /// A bit whose value lies within the rounding of `f32` around 0 may come out the other way. Fails for
 /// a view of texts, whose words no such file counts.
-pub fn view_to_onnx(view: &NamedView) -> Result<Vec<u8>> {
+pub fn view_to_onnx(view: &NamedView, scaled: Option<&Scaled>) -> Result<Vec<u8>> {
     if view.text.is_some() {
         return Err(Error::data(format!(
             "the view {} is of texts, whose words an ONNX file does not count; name a view of numbers",
@@ -20,7 +22,7 @@ pub fn view_to_onnx(view: &NamedView) -> Result<Vec<u8>> {
         )));
     }
     let mut writer = Writer::default();
-    let mut x = writer.input("input", &[view.encoder.input_dim()]);
+    let mut x = features(&mut writer, view.encoder.input_dim(), scaled);
     if let Some(scale) = &view.scale {
         let scale = writer.row("view.scale", scale);
         x = writer.both("Mul", x, scale);

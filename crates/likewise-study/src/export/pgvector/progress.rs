@@ -22,7 +22,7 @@ pub(super) fn begin(
     let foreign = |what: String, hint: bool| {
         let message = format!("{place}: the table {} {what}", store.table);
         if hint {
-            usage(message).hint(Hint::Overwrite)
+            usage(message).hint(Hint::OverwriteTable)
         } else {
             usage(format!("{message}; name another table"))
         }

@@ -143,6 +143,14 @@ fn a_setting_that_changes_nothing_is_refused() {
             .unwrap();
         assert_eq!((same, passed.len()), (Recipe::affinity_triplet(), 1));
     }
+    for of_memory in ["proxy_factor = 2", "proxy_decay = 0.5"] {
+        let nce = format!("base = 'nce'\nlearner.train.{of_memory}");
+        let said = Recipe::from_toml(&nce).unwrap_err().to_string();
+        assert!(
+            said.contains("has no effect: no gradient moves the memory"),
+            "{said}"
+        );
+    }
     let moved = "learner.train.learning_rate = 0.1";
     assert!(Recipe::from_toml(&format!("{lone}{network}{moved}")).is_ok());
     let proxies = "learner.loss = { name = 'proxy-anchor' }\nlearner.train.proxy_factor = 2";
