@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -362,3 +363,15 @@ def test_labels_that_teach_nothing_are_a_warning():
     for labels, said in [(np.full(40, -1), "no class"), (np.where(y == 0, 0, -1), "one class")]:
         with pytest.warns(likewise.LikewiseWarning, match=f"labels of {said}, and itml learns from two"):
             likewise.MetricLearner("itml", measure=False).fit(x, labels)
+
+
+def test_labels_of_one_class_are_told():
+    X = np.random.default_rng(0).normal(size=(60, 4))
+    y = np.full(60, -1)
+    y[:30] = 1
+    with pytest.warns(likewise.LikewiseWarning, match="of one class"):
+        likewise.LabelPropagation(n_neighbors=5).fit(X, y)
+    y[59] = -2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        likewise.LabelPropagation(n_neighbors=5).fit(X, y)

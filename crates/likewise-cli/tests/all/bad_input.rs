@@ -621,6 +621,18 @@ fn labels_that_do_not_fit() {
     assert_eq!(output.status.code(), Some(0), "the start is delivered");
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.contains("labels of one class only"), "{said}");
+    let output = scene.run(&[
+        "propagate",
+        "good.npy",
+        "--labels",
+        "one.csv",
+        "-k",
+        "5",
+        "-o",
+        "spread.npz",
+    ]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("all known labels are of one class"), "{said}");
     scene.text("ids.csv", "id,x1,x2\na,1,2\na,3,4\n");
     scene.refuses(
         &["doctor", "ids.csv"],

@@ -23,8 +23,8 @@ class Index:
     X : array-like of shape (n_samples, n_features)
         The rows that are searched, such as those of `MetricLearner.transform`.
     kind : {"flat", "hnsw"}, default="flat"
-        ``"flat"`` is exact; ``"hnsw"`` is approximate, built with a recall that is measured on its own rows, and pays from some hundred
-        thousand rows on.
+        ``"flat"`` is exact; ``"hnsw"`` is approximate, built with a recall that is measured on its own rows, and pays
+        from some hundred thousand rows on.
     metric : {"cosine", "euclidean", "inner_product"}, default="cosine"
         What compares rows; ``"hnsw"`` takes the cosine alone. Similarities are larger where rows are more similar:
         of ``"euclidean"`` they are minus the squared distance.

@@ -21,8 +21,8 @@
 //! equivalence relations", ICML 2003; a chunklet is a class, or a part of one. Ours: weights, the
 //! shrinkage, without which few labels leave C singular, and the cosine behind the map, which the
 //! recipes `label-rca` and `mixed-rca` compare by. The recipe `rca` is the method as published: on
-//! the features as they are, by the distance, with a shrinkage of a millionth, or of a tenth where fewer than two rows a column
-//! say what C is (`learner.shrinkage = 0` is the paper's, where C is regular).
+//! the features as they are, by the distance, with a shrinkage of a millionth, or of a tenth where
+//! fewer than two rows a column say what C is (0 is the paper's, where C is regular).
 
 use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};

@@ -37,5 +37,8 @@ impl Scaled {
 /// The input of features, as the model reads them.
 pub(super) fn features(writer: &mut Writer, columns: usize, scaled: Option<&Scaled>) -> String {
     let x = writer.input("input", &[columns]);
-    scaled.map_or(x.clone(), |scaled| scaled.put(writer, x))
+    match scaled {
+        Some(scaled) => scaled.put(writer, x),
+        None => x,
+    }
 }
