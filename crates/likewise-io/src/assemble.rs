@@ -60,7 +60,7 @@ pub(crate) fn several<'a>(
                 .collect()
         })
         .collect();
-    for remark in Labels::remarks(items.iter().flatten()) {
+    for remark in Labels::remarks_on_tags(items.iter().flatten()) {
         monitor.warn(remark);
     }
     Ok(Labels::of_tags(&Tags::read(items)?)?)
@@ -68,6 +68,9 @@ pub(crate) fn several<'a>(
 
 /// What else than a label people write between labels.
 const OTHERS: [char; 4] = ['|', ';', ',', '/'];
+
+/// Those of them that no name has.
+const NEVER: [char; 2] = ['|', ';'];
 
 /// Warns of cells in which nothing stands between two signs, and where another sign seems to stand between labels.
 fn remark_on_cells(items: &[Vec<&str>], between: char, monitor: &Monitor) {
@@ -88,7 +91,9 @@ fn remark_on_cells(items: &[Vec<&str>], between: char, monitor: &Monitor) {
     }
     let holding = |sign: char| said().filter(|cell| cell.contains(sign)).count();
     let most = OTHERS.map(|sign| (holding(sign), sign)).into_iter().max();
-    if let Some((n, sign)) = most.filter(|&(n, _)| 2 * n > said().count()) {
+    if let Some((n, sign)) =
+        most.filter(|&(n, sign)| n > 0 && (NEVER.contains(&sign) || 2 * n > said().count()))
+    {
         monitor.warn(format!(
             "no label holds \"{between}\", and {n} hold \"{sign}\", each of which is one label now; if that \
              stands between labels, say so by `label_separator`"
@@ -411,6 +416,7 @@ mod tests {
             other.contains("2 hold \";\"") && other.contains("`label_separator`"),
             "{other}"
         );
+        assert!(said(&["a;b", "c", "d"]).contains("1 hold"));
         // A sign in few of them belongs to a name.
         assert_eq!(said(&["a/b", "c", "d"]), "");
     }

@@ -39,7 +39,8 @@ pub enum Sampler {
     /// positive; only where images are moved at random, so that it would look different, do
     /// some come again.
     PerClass {
-        /// Items of each class, at least 2.
+        /// Items of each class, at least 2. Where items have several labels, of each label, and more where there
+        /// are so few that a batch would not be full.
         #[serde(default = "per_class")]
         per_class: usize,
     },

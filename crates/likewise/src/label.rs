@@ -127,6 +127,21 @@ impl Labels {
     /// assert!(Labels::remarks(["1.0", "2.0"]).is_empty());
     /// ```
     pub fn remarks<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Vec<String> {
+        let (mut remarks, classes) = Self::read_as(written);
+        remarks.extend(several_in_one(&classes));
+        remarks
+    }
+
+    /// As [`remarks`](Self::remarks), of labels of which an item may have several: they are not asked whether they
+    /// are several in one.
+    pub fn remarks_on_tags<S: AsRef<str>>(written: impl IntoIterator<Item = S>) -> Vec<String> {
+        Self::read_as(written).0
+    }
+
+    /// What labels were read as, and how often each class stands there.
+    fn read_as<S: AsRef<str>>(
+        written: impl IntoIterator<Item = S>,
+    ) -> (Vec<String>, BTreeMap<String, usize>) {
         let mut found: BTreeMap<String, (bool, usize)> = BTreeMap::new();
         // Classes written with a fraction of zeros, and whether there are numbers with another fraction.
         let mut zeros: BTreeMap<String, String> = BTreeMap::new();
@@ -182,8 +197,7 @@ impl Labels {
             )
         }));
         remarks.extend(spelled_apart(&classes));
-        remarks.extend(several_in_one(&classes));
-        remarks
+        (remarks, classes)
     }
 
     /// Numbers the names in their order; `read` gives the name in a word, or the label that
@@ -555,6 +569,8 @@ mod tests {
             "{remarks:?}"
         );
         assert!(Labels::remarks(["a|", "|", "cat", "dog"]).is_empty());
+        assert!(Labels::remarks_on_tags(["x;y", "x"]).is_empty());
+        assert_eq!(Labels::remarks_on_tags(["NA", "x"]).len(), 1);
     }
 
     #[test]

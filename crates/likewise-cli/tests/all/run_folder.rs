@@ -663,3 +663,23 @@ fn other_files_of_a_folder_of_images_are_no_data() {
     succeeds(at, &fit);
     assert_ne!(digest(), before);
 }
+
+#[test]
+fn all_labels_are_learned_for_no_fewer_steps_than_the_known_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    data(at);
+    let fit = "fit x.npy --labels l.csv --recipe proxy-anchor --labels-per-class 3 --draws 1 --epochs 2 -q -o run";
+    succeeds(at, &fit.split(' ').collect::<Vec<_>>());
+    let steps = |of: &str| {
+        let events = at.join("run/events").join(of).join("events.jsonl");
+        let events = fs::read_to_string(events).unwrap();
+        let steps = events.lines().filter(|line| line.contains("step/loss"));
+        steps.count()
+    };
+    let (known, all) = (
+        steps("draw-0-recipe-final"),
+        steps("all-labels-labels-only-final"),
+    );
+    assert!(known > 0 && all >= known, "{known} {all}");
+}

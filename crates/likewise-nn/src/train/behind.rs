@@ -6,7 +6,7 @@ use likewise::learn::{Evidence, Targets};
 use likewise::linear;
 use likewise::seed::{self, Rng};
 use likewise::{Label, Labels, Monitor, Pairs};
-use ndarray::Array2;
+use ndarray::{Array2, s};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 
@@ -18,6 +18,7 @@ use crate::{Error, Result};
 
 /// Names of what is saved.
 const METRIC: &str = "metric";
+const DIRECTIONS: &str = "metric-directions";
 const PART: &str = "metric-part";
 const LINKS: &str = "metric-links";
 
@@ -26,6 +27,8 @@ const LINKS: &str = "metric-links";
 pub(super) struct Fitted {
     /// `M`, as it was fitted.
     metric: Array2<f64>,
+    /// What rows are multiplied by to become the embedding, at most `d x dim`.
+    directions: Array2<f64>,
     /// The items without a class that it was fitted on.
     part: Vec<usize>,
     /// Neighbours, by fitted items, sorted.
@@ -67,18 +70,25 @@ pub(super) struct Step {
 }
 
 impl Fitted {
-    /// Before the first fit: the Euclidean metric of `columns`.
-    pub(super) fn new(columns: usize) -> Self {
+    /// Before the first fit: the Euclidean metric of `columns`, of which the embedding has the first.
+    pub(super) fn new(config: &MetricConfig, columns: usize) -> Self {
+        let kept = config.dim.min(columns);
         Self {
             metric: Array2::eye(columns),
+            directions: Array2::eye(columns).slice(s![.., ..kept]).to_owned(),
             part: Vec::new(),
             links: Vec::new(),
         }
     }
 
-    /// The first `count` directions of the metric, of trace d.
-    pub(super) fn directions(&self, count: usize) -> Result<Array2<f64>> {
-        linear::directions(&self.metric, count)
+    /// What rows are multiplied by to have the distances of the metric, of trace d.
+    pub(super) fn roots(&self) -> Result<Array2<f64>> {
+        linear::roots(&self.metric)
+    }
+
+    /// What rows are multiplied by to become the embedding.
+    pub(super) fn directions(&self) -> Array2<f32> {
+        self.directions.mapv(|v| v as f32)
     }
 
     /// The metric of these rows of a part. Pairs are drawn by the seed alone.
@@ -117,6 +127,7 @@ impl Fitted {
             link.1 = items[link.1 as usize] as u32;
         }
         Ok(Self {
+            directions: linear::directions(&found.metric, rows.view(), config.dim)?,
             metric: found.metric,
             part: others,
             links,
@@ -190,6 +201,7 @@ impl Fitted {
 
     pub(super) fn save(&self, arrays: &mut Arrays) {
         arrays.put_matrix(METRIC, &self.metric);
+        arrays.put_matrix(DIRECTIONS, &self.directions);
         let part: Vec<f64> = self.part.iter().map(|&item| item as f64).collect();
         arrays.put(PART, &[part.len()], Values::F64(part));
         let links = self.links.iter();
@@ -204,10 +216,15 @@ impl Fitted {
         if metric.dim() != self.metric.dim() {
             return Err(Error::data("the metric is of another embedding"));
         }
+        let directions = saved.matrix64(DIRECTIONS)?;
+        if directions.nrows() != metric.nrows() {
+            return Err(Error::data("the directions are of another metric"));
+        }
         let part = saved.vector64(PART)?;
         let links = saved.matrix64(LINKS)?;
         Ok(Self {
             metric,
+            directions,
             part: part.iter().map(|&item| item as usize).collect(),
             links: (links.rows().into_iter())
                 .map(|link| (link[0] as u32, link[1] as u32, link[2]))

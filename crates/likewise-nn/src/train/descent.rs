@@ -207,7 +207,7 @@ impl Descent<'_> {
         };
         let mut rng = seed::stream(self.seed, &format!("epoch {epoch}"));
         let steps = fitted.steps(&how, evidence, &mut rng);
-        let behind = fitted.directions(usize::MAX)?.mapv(|v| v as f32);
+        let behind = fitted.roots()?.mapv(|v| v as f32);
         let behind = matrix_tensor(&behind, state.device());
         let mut gathered = Gathered::new();
         let mut sum = 0.0;

@@ -11,7 +11,8 @@ use crate::{Error, Result};
 /// z   = unit rows of the head or network
 /// M   = what the learner makes of z of all items with a class and of a random part of the others,
 ///       anew before the first of every `every` epochs, of trace d
-/// L   = the `dim` directions of M with the largest eigenvalues, as long as their roots
+/// L   = the `dim` directions along which the rows of that fit vary most behind M:
+///       the principal ones of z M^(1/2), so that L L^T is M if none is left out
 /// e   = normalise(z L)                                        the embedding
 /// ```
 ///
@@ -30,7 +31,9 @@ use crate::{Error, Result};
 ///
 /// **Source.** Algorithm 1 of Dutta, Harandi and Sekhar, AAAI 2021, who compare with such extensions of
 /// metric learners: partitions of 9000 unlabeled items and ten epochs on each are theirs for their own
-/// method. Ours: the batches, the trace of M, and cosines of `z L` where they rank by its distances.
+/// method. Ours: the batches, the trace of M, the choice of directions (theirs is not printed; the largest
+/// eigenvalues of M lie where rows hardly vary, and tell nothing apart), and cosines of `z L` where they rank by its
+/// distances.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct MetricConfig {
     /// The learner.

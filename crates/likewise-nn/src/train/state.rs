@@ -85,7 +85,7 @@ impl State {
             Residual::Linear | Residual::Mlp { .. } => None,
         };
         let columns = how.unit_dim(evidence.rows.ncols());
-        let metric = how.metric.map(|_| Fitted::new(columns));
+        let metric = how.metric.map(|config| Fitted::new(config, columns));
         let average = match &body {
             Some(body) if how.train.average > 0.0 => Some(body.weights()?),
             _ => None,
@@ -257,9 +257,9 @@ impl State {
             (None, Some(body)) => body.weights()?,
             (None, None) => Weights::default(),
         };
-        let map = match (&self.metric, how.metric) {
-            (Some(fitted), Some(config)) => Some(fitted.directions(config.dim)?.mapv(|v| v as f32)),
-            _ => self.map.as_ref().map(Map::single),
+        let map = match &self.metric {
+            Some(fitted) => Some(fitted.directions()),
+            None => self.map.as_ref().map(Map::single),
         };
         if let Some(config) = how.encoder {
             return Ok(Model::Network(Deep {

@@ -119,7 +119,8 @@ impl Columns {
         if self.scaled.is_none() {
             return "";
         }
-        "x = np.where(np.isnan(x), m[\"table.median\"], x)\nx = (x - m[\"table.mean\"]) / m[\"table.deviation\"]"
+        // The run reads single precision, and deviations of large numbers are less than that tells apart.
+        "x = np.asarray(x, \"float32\")\nx = np.where(np.isnan(x), m[\"table.median\"], x)\nx = (x - m[\"table.mean\"]) / m[\"table.deviation\"]"
     }
 
     /// Puts what scales them among the arrays of a model.

@@ -304,13 +304,15 @@ impl Ground<'_> {
         self.build_graph(whiten, monitor)?;
         let validation = self.validation.clone();
         let setup = self.setup(whiten, "all-labels".into(), seed, &validation)?;
+        // As the recipe would learn them were they known: pseudo-labels are gone through once an epoch.
+        let passes = usize::from(self.recipe.pseudo_labels != PseudoLabels::None);
         let training = Training {
             setup: &setup,
             name: "final",
             source: Source::Labels,
             known: &all,
             first: Targets {
-                passes: 1,
+                passes,
                 ..labeled(&all)
             },
             judge: None,

@@ -87,7 +87,8 @@ pub(super) const WORDS: [(&str, &str, &str); 29] = [
     (
         "labels-only",
         "word: the row without spreading",
-        "The same learner on the known labels alone. The distance to the recipe's row is what \
+        "The same learner on the known labels alone, and on unlabeled items where it reads them itself (lrml, deep-lrml \
+         ...). The distance to the recipe's row is what \
          spreading labels to other items gave.",
     ),
     (

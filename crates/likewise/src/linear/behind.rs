@@ -172,8 +172,8 @@ mod tests {
     use super::*;
     use crate::Label;
     use crate::linear::check_values::{iris, iris_pairs};
-    use crate::linear::directions;
     use crate::linear::nearest::edges;
+    use crate::linear::roots;
 
     /// The irises, with the first four of each class labeled, and the pairs of these.
     fn check() -> (ndarray::Array2<f32>, Pairs, Labels) {
@@ -210,7 +210,7 @@ mod tests {
                 Behind::Apit(l) => l.fit_pairs(x.view(), &pairs, &monitor),
             };
             assert_eq!(found.metric, alone.unwrap(), "{name}");
-            let all = directions(&found.metric, usize::MAX).unwrap();
+            let all = roots(&found.metric).unwrap();
             assert!((all.mapv(|v| v * v).sum() - 4.0).abs() < 1e-9, "{name}");
             let links = found.links;
             if *name != "seraph" {

@@ -218,7 +218,10 @@ fn the_columns_of_a_table_are_asked_by_as_they_stand_in_it() {
     let mut csv = "id,a,b,when,colour,label\n".to_owned();
     for i in 0..60 {
         let kind = i % 3;
-        let b = (i != 7).then(|| 5000 + 900 * kind + (i * 37) % 400);
+        // Milliseconds since 1970: single precision, in which a run reads, tells them apart by 131072.
+        let b = (i != 7).then(|| {
+            1_700_000_000_000 + 900_000 * i64::from(kind) + (i64::from(i) * 37_000) % 400_000
+        });
         let b = b.map_or_else(String::new, |b| b.to_string());
         let a = 0.01 * f64::from((i * 29) % 17) + 0.05 * f64::from(kind);
         let colour = ["red", "blue"][i as usize % 2];
@@ -235,7 +238,8 @@ import csv, datetime, numpy as np
 def row(of):
     days = (datetime.date.fromisoformat(of['when']) - datetime.date(2000, 1, 1)).days
     return [float(of['a']), float(of['b'] or 'nan'), days, of['colour'] == 'blue', of['colour'] == 'red']
-x = features = np.array([row(of) for of in csv.DictReader(open('shop.csv'))], 'float32')
+x = np.array([row(of) for of in csv.DictReader(open('shop.csv'))])
+features = x.astype('float32')
 ";
     scene.good("mine shop.csv --from labels --kind pairs -q -o pairs.csv");
     for (recipe, more) in [

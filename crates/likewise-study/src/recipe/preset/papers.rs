@@ -174,7 +174,7 @@ impl Recipe {
     /// Every ten epochs the learner makes a metric of the embeddings of all labeled items and of 9000 others;
     /// in between, the embedding goes down the learner's own terms of pairs, in batches of half labeled
     /// items and half others with their neighbours, by SGD with momentum .9 at 1e-4. The embedding lies along
-    /// the 64 largest directions of the metric, and of 50 epochs the best is kept.
+    /// the 64 directions in which items vary most behind the metric, and of 50 epochs the best is kept.
     ///
     /// **Use it** to compare with that paper, with a [network](crate::recipe::NetworkConfig) for what it reports.
     /// **Not** for results: terms of distances draw classes onto few directions, and the learner alone
