@@ -67,9 +67,8 @@ pub fn roots(metric: &Array2<f64>) -> Result<Array2<f64>> {
 /// The `count` directions (`d x count`) along which rows (`n x d`) vary most once a metric `M` has measured them: the
 /// principal ones of rows times the [`roots`] of `M`. So few columns keep as much of its distances as they can.
 ///
-/// Of `d` columns at most, and zeros beyond those that vary. The eigenvectors of `M` with the largest eigenvalues would not do: what
-/// minimises distances weighs most where rows hardly vary, and there is nothing to tell apart. On features of 1280
-/// columns of validation classes, 128 of `lrml` so chosen had a recall@1 of .21 where these have .37, of `isdml` .18 and .54.
+/// Of `d` columns at most, and zeros beyond those that vary. The eigenvectors of `M` with the largest eigenvalues
+/// would not do: what minimises distances weighs most where rows hardly vary, and there is nothing to tell apart.
 ///
 /// Cost: O(n d^2 + d^3) in `f64`. Fails on NaN, and without a row.
 pub fn directions(
