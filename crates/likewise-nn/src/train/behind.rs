@@ -3,7 +3,7 @@
 use burn::tensor::Tensor;
 use likewise::arrays::{Arrays, Values};
 use likewise::learn::{Evidence, Targets};
-use likewise::linear;
+use likewise::linear::{self, PairTerms};
 use likewise::seed::{self, Rng};
 use likewise::{Label, Labels, Monitor, Pairs};
 use ndarray::{Array2, s};
@@ -21,6 +21,7 @@ const METRIC: &str = "metric";
 const DIRECTIONS: &str = "metric-directions";
 const PART: &str = "metric-part";
 const LINKS: &str = "metric-links";
+const TERMS: &str = "metric-terms";
 
 /// A metric and what it was fitted on.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,6 +34,8 @@ pub(super) struct Fitted {
     part: Vec<usize>,
     /// Neighbours, by fitted items, sorted.
     links: Vec<(u32, u32, f64)>,
+    /// What rows go down until the next fit.
+    terms: PairTerms,
 }
 
 /// The items that a metric is made of, sorted.
@@ -78,12 +81,18 @@ impl Fitted {
             directions: Array2::eye(columns).slice(s![.., ..kept]).to_owned(),
             part: Vec::new(),
             links: Vec::new(),
+            terms: config.learner.terms(),
         }
     }
 
     /// What rows are multiplied by to have the distances of the metric, of trace d.
     pub(super) fn roots(&self) -> Result<Array2<f64>> {
         linear::roots(&self.metric)
+    }
+
+    /// What rows go down until the next fit.
+    pub(super) fn terms(&self) -> &PairTerms {
+        &self.terms
     }
 
     /// What rows are multiplied by to become the embedding.
@@ -131,6 +140,7 @@ impl Fitted {
             metric: found.metric,
             part: others,
             links,
+            terms: found.terms,
         })
     }
 
@@ -209,6 +219,15 @@ impl Fitted {
             .flat_map(|&(a, b, w)| [f64::from(a), f64::from(b), w])
             .collect();
         arrays.put(LINKS, &[links.len() / 3, 3], Values::F64(links));
+        let terms = match self.terms {
+            PairTerms::Distances {
+                alike,
+                unlike,
+                near,
+            } => vec![alike, unlike, near],
+            PairTerms::Likelihood { eta, entropy } => vec![eta, entropy],
+        };
+        arrays.put(TERMS, &[terms.len()], Values::F64(terms));
     }
 
     pub(super) fn resumed(&self, saved: &Arrays) -> Result<Self> {
@@ -222,6 +241,15 @@ impl Fitted {
         }
         let part = saved.vector64(PART)?;
         let links = saved.matrix64(LINKS)?;
+        let terms = match saved.vector64(TERMS)?.to_vec()[..] {
+            [alike, unlike, near] => PairTerms::Distances {
+                alike,
+                unlike,
+                near,
+            },
+            [eta, entropy] => PairTerms::Likelihood { eta, entropy },
+            _ => return Err(Error::data("the terms are of another metric")),
+        };
         Ok(Self {
             metric,
             directions,
@@ -229,6 +257,7 @@ impl Fitted {
             links: (links.rows().into_iter())
                 .map(|link| (link[0] as u32, link[1] as u32, link[2]))
                 .collect(),
+            terms,
         })
     }
 }
@@ -237,7 +266,7 @@ impl Step {
     /// The objective of rows whose Euclidean distances are those behind the metric.
     pub(super) fn objective(
         &self,
-        config: &MetricConfig,
+        terms: &PairTerms,
         rows: Tensor<2>,
         targets: &Targets,
     ) -> Tensor<1> {
@@ -250,7 +279,7 @@ impl Step {
             class: &class,
             links: &self.links,
         };
-        terms::objective(rows, &config.learner.terms(), &told)
+        terms::objective(rows, terms, &told)
     }
 }
 

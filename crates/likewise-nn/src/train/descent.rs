@@ -215,7 +215,11 @@ impl Descent<'_> {
             monitor.check()?;
             let vary = how.augments().then_some(&mut rng);
             let rows = state.unit_rows(how.inputs(evidence, &step.items, vary)?)?;
-            let loss = step.objective(config, rows.matmul(behind.clone()), evidence.targets);
+            let loss = step.objective(
+                fitted.terms(),
+                rows.matmul(behind.clone()),
+                evidence.targets,
+            );
             let value = value_of(&loss);
             check(value, train.learning_rate, epoch, step.items[0])?;
             sum += value;

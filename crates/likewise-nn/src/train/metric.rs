@@ -20,7 +20,7 @@ use crate::{Error, Result};
 /// mini-batches. A batch is half of items with a class, as the sampler draws them, and half of the
 /// others: random ones of the part, each with one of its neighbours where the learner has a graph. All
 /// pairs of a batch count, each term as a mean over its pairs there. An epoch goes through the part
-/// once.
+/// once, or takes as many steps as `train.steps` says.
 ///
 /// **When to use it.** To compare with: `deep-lrml` and the other recipes of this kind. **When not.**
 /// To get the most of the labels: the terms of pairs know nothing of the rest of a class, and

@@ -128,6 +128,16 @@ impl Apllr {
         pairs: &Pairs,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
+        Ok(self.followed(x, pairs, monitor)?.0)
+    }
+
+    /// As [`fit_pairs`](Self::fit_pairs), with the weight of affinities that was taken.
+    pub(super) fn followed(
+        &self,
+        x: ArrayView2<f32>,
+        pairs: &Pairs,
+        monitor: &Monitor,
+    ) -> Result<(Array2<f64>, f64)> {
         self.validate()?;
         check_finite(x, "affinity propagation metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;

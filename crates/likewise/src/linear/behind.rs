@@ -13,10 +13,13 @@
 //! | `seraph` | `-ln p` of known pairs, `entropy` times the entropy of all others |
 //! | `apllr`, `apit` | `mean_S d^2 - mean_D d^2`, neighbours weighed by `eta` and by affinities |
 //!
-//! with squared distances `d^2` behind `M`, of alike pairs `S` and unlike ones `D`. In step 2 `gamma_d`
-//! is what was asked for: the bound that keeps `M` positive is not needed, since unit rows are
-//! bounded. Of `apllr` and `apit`, nearness to the prior has no part in it, and affinities are those
-//! that spread from the classes.
+//! with squared distances `d^2` behind `M`, of alike pairs `S` and unlike ones `D`. Of `apllr` and `apit`,
+//! nearness to the prior has no part in step 2, `eta` is the one that step 1 took, and affinities are those that
+//! spread from the classes.
+//!
+//! The weight of unlike pairs is lowered, as `lrml` lowers its own to have a metric at all, to .9 of the largest at which
+//! the scatter of the other terms minus theirs stays positive. With more, rows go down without end: the farthest
+//! from each other that unit rows can be is at both ends of one direction, and there they gather.
 //!
 //! **Use it** to compare with: between labeled pairs and neighbours there is little that a network
 //! learns here and not from a loss of classes. **Not** without items that have no label.
@@ -26,15 +29,21 @@
 //! Source: Algorithm 1 of Dutta, Harandi and Sekhar, AAAI 2021, who compare with such extensions. What
 //! the terms of step 2 are they print of none but `lrml` and `seraph`.
 
-use ndarray::ArrayView2;
+use ndarray::{Array2, ArrayView2};
 use serde::{Deserialize, Serialize};
 
+use super::constraints::{Constraints, mass};
+use super::laplacian::Laplacian;
+use super::lrml::capped;
 use super::nearest::nearest;
 use super::terms::{Linked, PairTerms};
 use super::{Apit, Apllr, Isdml, Lrml, Seraph};
 use crate::learn::{Fit as _, Size};
 use crate::propagate::Affinity;
 use crate::{Labels, Monitor, Pairs, Result};
+
+/// Share of the mean variance that is added in every direction before unlike pairs are weighed.
+const RIDGE: f64 = 1e-8;
 
 macro_rules! learners {
     ($($name:literal $Learner:ident;)*) => {
@@ -97,19 +106,19 @@ learners! {
 }
 
 impl Behind {
-    /// Its objective, as terms of pairs.
+    /// Its objective, as terms of pairs, with the weights that were asked for.
     pub fn terms(&self) -> PairTerms {
         match self {
             Self::Lrml(learner) => learner.terms(),
             Self::Isdml(learner) => learner.pair_terms(),
             Self::Seraph(learner) => learner.terms(),
-            Self::Apllr(learner) => followed(learner.spreads().2),
-            Self::Apit(learner) => followed(learner.spreads().2),
+            Self::Apllr(learner) => near_by(learner.spreads().2),
+            Self::Apit(learner) => near_by(learner.spreads().2),
         }
     }
 
-    /// The metric of rows `x` (`n x d`), and the neighbours in its terms, from pairs and from the
-    /// labels that these were made of.
+    /// The metric of rows `x` (`n x d`), the neighbours in its terms, and the terms that rows go on with,
+    /// from pairs and from the labels that these were made of.
     ///
     /// Fails as `fit_pairs` of the learner does.
     pub fn fit(
@@ -119,25 +128,69 @@ impl Behind {
         labels: &Labels,
         monitor: &Monitor,
     ) -> Result<Linked> {
+        let mut terms = self.terms();
         let (metric, links) = match self {
-            Self::Lrml(learner) => return learner.linked(x, pairs, monitor),
-            Self::Isdml(learner) => return learner.linked(x, pairs, monitor),
+            Self::Lrml(learner) => learner.linked(x, pairs, monitor)?,
+            Self::Isdml(learner) => learner.linked(x, pairs, monitor)?,
             Self::Seraph(learner) => (learner.fit_pairs(x, pairs, monitor)?, Vec::new()),
             Self::Apllr(learner) => {
-                let metric = learner.fit_pairs(x, pairs, monitor)?;
+                let (metric, eta) = learner.followed(x, pairs, monitor)?;
+                terms = near_by(eta);
                 (metric, affinities(x, learner.spreads(), labels, monitor)?)
             }
             Self::Apit(learner) => {
-                let metric = learner.fit_pairs(x, pairs, monitor)?;
+                let (metric, eta) = learner.followed(x, pairs, monitor)?;
+                terms = near_by(eta);
                 (metric, affinities(x, learner.spreads(), labels, monitor)?)
             }
         };
-        Ok(Linked { metric, links })
+        Ok(Linked {
+            terms: bounded(terms, x, pairs, &links)?,
+            metric,
+            links,
+        })
     }
 }
 
+/// The terms, with as much weight of unlike pairs as their scatter bears beside that of the others.
+fn bounded(
+    terms: PairTerms,
+    x: ArrayView2<f32>,
+    pairs: &Pairs,
+    links: &[(u32, u32, f64)],
+) -> Result<PairTerms> {
+    let PairTerms::Distances {
+        alike,
+        unlike,
+        near,
+    } = terms
+    else {
+        return Ok(terms);
+    };
+    // Fitting has warned of pairs that are left out.
+    let constraints = Constraints::of(x, pairs, &Monitor::silent())?;
+    let share = |scatter: Array2<f64>, mass: f64| scatter / mass.max(f64::MIN_POSITIVE);
+    let mut together = share(constraints.alike_scatter(), mass(&constraints.alike)) * alike;
+    // Links that push away hold nothing together.
+    let weights: Vec<f64> = links.iter().map(|link| link.2.max(0.0)).collect();
+    let sum: f64 = links.iter().map(|link| link.2.abs()).sum();
+    let laplacian = Laplacian::of(x.nrows(), links.iter().map(|link| (link.0, link.1)));
+    together += &(share(laplacian.scatter(x, &weights), sum) * near);
+    let ridge = RIDGE * together.diag().sum() / together.nrows() as f64;
+    together
+        .diag_mut()
+        .mapv_inplace(|v| v + ridge.max(f64::MIN_POSITIVE));
+    let apart = share(constraints.unlike_scatter(), mass(&constraints.unlike));
+    let (unlike, _) = capped(&together, &apart, unlike)?;
+    Ok(PairTerms::Distances {
+        alike,
+        unlike,
+        near,
+    })
+}
+
 /// The terms of a metric that follows affinities of this weight.
-fn followed(eta: f64) -> PairTerms {
+fn near_by(eta: f64) -> PairTerms {
     PairTerms::Distances {
         alike: 1.0,
         unlike: 1.0,
@@ -170,10 +223,13 @@ fn affinities(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Event;
     use crate::Label;
     use crate::linear::check_values::{iris, iris_pairs};
     use crate::linear::nearest::edges;
-    use crate::linear::roots;
+    use crate::linear::{roots, spd};
+    use ndarray::Axis;
+    use std::sync::{Arc, Mutex};
 
     /// The irises, with the first four of each class labeled, and the pairs of these.
     fn check() -> (ndarray::Array2<f32>, Pairs, Labels) {
@@ -223,6 +279,76 @@ mod tests {
             );
         }
         assert!(Behind::named("rca").is_none());
+    }
+
+    #[test]
+    fn unlike_pairs_weigh_what_the_other_terms_bear() {
+        let (x, pairs, labels) = check();
+        let monitor = Monitor::silent();
+        let terms = |behind: Behind| {
+            let found = behind.fit(x.view(), &pairs, &labels, &monitor).unwrap();
+            let PairTerms::Distances {
+                alike,
+                unlike,
+                near,
+            } = found.terms
+            else {
+                panic!("{behind:?}")
+            };
+            (alike, unlike, near, found.links)
+        };
+        // The form of LRML, dense: alike pairs and links minus unlike pairs, each a mean.
+        let (_, unlike, near, links) = terms(Behind::Lrml(Lrml::new()));
+        let mut form = Array2::<f64>::zeros((4, 4));
+        let add = |form: &mut Array2<f64>, a: u32, b: u32, weight: f64| {
+            let delta = &x.row(a as usize) - &x.row(b as usize);
+            let delta = delta.mapv(f64::from).insert_axis(Axis(1));
+            *form += &(delta.dot(&delta.t()) * weight);
+        };
+        let many = |alike: bool| pairs.iter().filter(|p| p.2 == alike).count() as f64;
+        for (a, b, alike, _) in pairs.iter() {
+            let weight = if alike { 1.0 } else { -unlike };
+            add(&mut form, a, b, weight / many(alike));
+        }
+        for &(a, b, _) in &links {
+            add(&mut form, a, b, near / links.len() as f64);
+        }
+        assert!(unlike < 0.5 && spd::eigenvalues(&form).unwrap()[0] > 0.0);
+        for (a, b, alike, _) in pairs.iter().filter(|p| !p.2) {
+            add(&mut form, a, b, -(unlike / 9.0 * 1.01) / many(alike));
+        }
+        assert!(spd::eigenvalues(&form).unwrap()[0] < 0.0);
+        // It is what the metric was made with.
+        let (said, given) = (
+            Arc::new(Mutex::new(Vec::new())),
+            Behind::named("lrml").unwrap(),
+        );
+        let heard = Arc::clone(&said);
+        let listening = Monitor::new(move |event| {
+            if let Event::Warning(text) = event {
+                heard.lock().unwrap().push(text.clone());
+            }
+        });
+        given.fit(x.view(), &pairs, &labels, &listening).unwrap();
+        let said = said.lock().unwrap();
+        assert_eq!(said.len(), 1, "{said:?}");
+        assert!(
+            said[0].contains(&format!(": {unlike:.3e} was taken")),
+            "{said:?} {unlike}"
+        );
+        // As much as is asked for, where the others bear it.
+        assert_eq!(terms(Behind::Lrml(Lrml::new().gamma_d(1e-3))).1, 1e-3);
+        // Affinities weigh in step 2 what they weighed in step 1.
+        let (apllr, apit) = (Apllr::new(), Apit::new());
+        let taken = apllr.followed(x.view(), &pairs, &monitor).unwrap().1;
+        assert!(taken < 1.0);
+        assert_eq!(terms(Behind::Apllr(apllr)).2, taken);
+        let taken = apit.followed(x.view(), &pairs, &monitor).unwrap().1;
+        let (_, unlike, near, _) = terms(Behind::Apit(apit));
+        assert_eq!(near, taken);
+        assert!(unlike > 0.0 && unlike < 1.0);
+        let (_, isdml, _, _) = terms(Behind::named("isdml").unwrap());
+        assert!(isdml > 0.0 && isdml < 1.0, "{isdml}");
     }
 
     /// The scatter of the links is what the closed form has for neighbours.

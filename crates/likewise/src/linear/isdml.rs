@@ -38,7 +38,7 @@ use super::laplacian::Laplacian;
 use super::lrml::capped;
 use super::nearest::{edges, nearest};
 use super::spd::Cholesky;
-use super::terms::{Linked, PairTerms};
+use super::terms::PairTerms;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -154,7 +154,7 @@ impl Isdml {
         pairs: &Pairs,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
-        Ok(self.linked(x, pairs, monitor)?.metric)
+        Ok(self.linked(x, pairs, monitor)?.0)
     }
 
     /// What is minimised, as terms of pairs.
@@ -172,7 +172,7 @@ impl Isdml {
         x: ArrayView2<f32>,
         pairs: &Pairs,
         monitor: &Monitor,
-    ) -> Result<Linked> {
+    ) -> Result<(Array2<f64>, Vec<(u32, u32, f64)>)> {
         self.validate()?;
         check_finite(x, "semi-supervised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;
@@ -180,7 +180,7 @@ impl Isdml {
         let links = self.links(x.nrows(), &neighbors);
         let near = near(x, &links);
         let metric = self.learn(near, mean_square(x), &constraints, monitor)?;
-        Ok(Linked { metric, links })
+        Ok((metric, links))
     }
 
     /// Checks every parameter.

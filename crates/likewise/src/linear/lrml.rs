@@ -34,7 +34,7 @@ use super::constraints::{Constraints, mass};
 use super::laplacian::Laplacian;
 use super::nearest::{edges, nearest};
 use super::spd::{self, Cholesky};
-use super::terms::{Linked, PairTerms};
+use super::terms::PairTerms;
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -122,7 +122,7 @@ impl Lrml {
         pairs: &Pairs,
         monitor: &Monitor,
     ) -> Result<Array2<f64>> {
-        Ok(self.linked(x, pairs, monitor)?.metric)
+        Ok(self.linked(x, pairs, monitor)?.0)
     }
 
     /// What is minimised, as terms of pairs.
@@ -140,7 +140,7 @@ impl Lrml {
         x: ArrayView2<f32>,
         pairs: &Pairs,
         monitor: &Monitor,
-    ) -> Result<Linked> {
+    ) -> Result<(Array2<f64>, Vec<(u32, u32, f64)>)> {
         self.validate()?;
         check_finite(x, "Laplacian regularised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;
@@ -149,7 +149,7 @@ impl Lrml {
         let near = laplacian.scatter(x, &vec![1.0; edges.len()]) / edges.len() as f64;
         let links = edges.iter().map(|edge| (edge.0, edge.1, 1.0)).collect();
         let metric = self.learn(near, x.nrows(), &constraints, monitor)?;
-        Ok(Linked { metric, links })
+        Ok((metric, links))
     }
 
     /// Checks every parameter.

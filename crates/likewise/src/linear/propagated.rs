@@ -65,14 +65,15 @@ impl Propagated {
         Ok(())
     }
 
-    /// The metric near `prior`. Eigenvalues of `prior` are 1e-6 of the largest at least.
+    /// The metric near `prior`, and the weight of affinities that was taken. Eigenvalues of `prior` are 1e-6
+    /// of the largest at least.
     pub(crate) fn follow(
         &self,
         prior: &Array2<f64>,
         x: ArrayView2<f32>,
         constraints: &Constraints,
         monitor: &Monitor,
-    ) -> Result<Array2<f64>> {
+    ) -> Result<(Array2<f64>, f64)> {
         let eigen = spd::eigen(prior)?;
         let least = FLOOR * eigen.largest();
         if least <= 0.0 {
@@ -81,7 +82,7 @@ impl Propagated {
             ));
         }
         if self.eta == 0.0 {
-            return Ok(eigen.matrix(|v| v.max(least)));
+            return Ok((eigen.matrix(|v| v.max(least)), 0.0));
         }
         let neighbors = nearest(x, self.k, monitor)?;
         let apart = -self.scatter(x, &neighbors, constraints, monitor)?;
@@ -95,7 +96,8 @@ impl Propagated {
         }
         let remedy = format!("lower {}.eta", self.learner);
         let whole = inverse - apart * eta;
-        Ok(Cholesky::of_metric(&whole, "what is near", &remedy)?.inverse())
+        let metric = Cholesky::of_metric(&whole, "what is near", &remedy)?.inverse();
+        Ok((metric, eta))
     }
 
     /// `H`.

@@ -29,13 +29,15 @@ pub enum PairTerms {
     },
 }
 
-/// A metric, and the neighbours that it was made of.
+/// A metric, the neighbours that it was made of, and what rows go on with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Linked {
     /// `M`, `d x d`.
     pub metric: Array2<f64>,
     /// Neighbours, each pair once: `(a, b, w)`, `a < b`, ascending.
     pub links: Vec<(u32, u32, f64)>,
+    /// What rows that learn behind the metric minimise.
+    pub terms: PairTerms,
 }
 
 /// The eigenvectors of a metric `M` (`d x d`), the largest first, each as long as the root of its eigenvalue, of `M`

@@ -177,12 +177,12 @@ impl Recipe {
     /// the 64 directions in which items vary most behind the metric, and of 50 epochs the best is kept.
     ///
     /// **Use it** to compare with that paper, with a [network](crate::recipe::NetworkConfig) for what it reports.
-    /// **Not** for results: terms of distances draw classes onto few directions, and the learner alone
+    /// **Not** for results: pairs and neighbours tell a network little, and the learner alone
     /// (`lrml` ...) takes seconds.
     ///
     /// **Source.** The paper's Algorithm 1; partitions, epochs and learning rate are those of its own method.
     /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:
-    /// `likewise explain behind`. Embeddings are compared by cosines. The learners have their own defaults,
+    /// `likewise explain behind`, which says as well how much unlike pairs weigh. Embeddings are compared by cosines. The learners have their own defaults,
     /// not those of the recipes of their names: `seraph` scales distances while it makes the metric, and
     /// `apllr` has a ridge of 1e-3, where its recipe has 1e-8. Metric and terms go by classes: given pairs and
     /// triplets are refused.
