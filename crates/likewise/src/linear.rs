@@ -59,7 +59,7 @@ pub use rca::Rca;
 pub use seraph::Seraph;
 pub use stiefel::{Geometry, Minimum, Objective, Stiefel};
 pub use synthetic::Synthetic;
-pub use terms::{Linked, PairTerms, directions, roots};
+pub use terms::{Linked, Links, PairTerms, directions, roots};
 
 use crate::{Error, Result};
 

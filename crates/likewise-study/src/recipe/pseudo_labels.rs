@@ -317,6 +317,10 @@ impl Clusters {
                 return Err(Error::parameter(field, 0, "must be at least 1"));
             }
         }
+        if self.clusters == Some(1) && self.labels == InClusters::Judge {
+            let rule = "must be at least 2: in one cluster all items are alike";
+            return Err(Error::parameter("pseudo_labels.clusters", 1, rule));
+        }
         at_most("pseudo_labels.every", self.every, ROUNDS)
     }
 }

@@ -21,7 +21,7 @@ use super::draw::Drawn;
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Places, Whiten};
 use super::kept::Kept;
-use super::meters::{calibration, collapse, count};
+use super::meters::{calibration, collapse, collapse_of_learned, count};
 use super::plan::Plan;
 use super::results::{Meters, Results, Rows, label_counts};
 use super::rounds::ENOUGH;
@@ -83,11 +83,12 @@ impl<'p> Plan<'p> {
             rows.delivered = delivered;
         }
         let meters = Meters {
-            raw: raw_collapse,
             learned: {
                 let embedded = ground.embed_tested(&kept, monitor)?;
-                collapse(&ground, embedded.rows.view())?
+                let beside = (&raw_collapse, kept.classes.len());
+                collapse_of_learned(&ground, embedded.rows.view(), beside, monitor)?
             },
+            raw: raw_collapse,
             calibration: calibration(&kept.beliefs, &drawn.truth, &kept.classes)?,
             classes: vec![],
             leaks,

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use likewise::eval::calibration::Calibration;
-use likewise::eval::collapse::Collapse;
-use likewise::{Beliefs, Labels, Part, matrix};
+use likewise::eval::collapse::{Collapse, Verdict};
+use likewise::{Beliefs, Labels, Monitor, Part, matrix};
 use ndarray::ArrayView2;
 
 use super::ground::Ground;
@@ -21,6 +21,33 @@ pub(super) fn collapse(ground: &Ground, tested: ArrayView2<f32>) -> Result<Colla
     let rows: Vec<usize> = drawn.into_iter().map(|place| gallery[place]).collect();
     let tested = matrix::select_rows(tested, &rows);
     Collapse::measure(tested.view())
+}
+
+/// The collapse meter on what was learned of so many classes, with a warning where it collapsed and the features did not.
+pub(super) fn collapse_of_learned(
+    ground: &Ground,
+    tested: ArrayView2<f32>,
+    (raw, classes): (&Collapse, usize),
+    monitor: &Monitor,
+) -> Result<Collapse> {
+    let learned = collapse(ground, tested)?;
+    if let Some(said) = collapsed(&learned, raw, classes) {
+        monitor.warn(said);
+    }
+    Ok(learned)
+}
+
+/// What is said of an embedding of so many classes that collapsed where the features did not.
+fn collapsed(learned: &Collapse, raw: &Collapse, classes: usize) -> Option<String> {
+    let flat = |of: &Collapse| of.verdict() == Verdict::Collapsed;
+    // Two classes need no more than a line.
+    (classes > 2 && flat(learned) && !flat(raw)).then(|| {
+        format!(
+            "the embedding has collapsed: it uses {:.1} of its {} directions (the features as they are use {:.1}), so \
+             that most items look alike; take another recipe, fewer epochs or a lower learning rate",
+            learned.effective_rank, learned.dimensions, raw.effective_rank
+        )
+    })
 }
 
 /// Accuracy by confidence of the unlabeled training items whose class is known to us.
@@ -49,4 +76,24 @@ pub(super) fn count(parts: &[Part]) -> BTreeMap<String, usize> {
         *counts.entry(part.name().to_owned()).or_default() += 1;
     }
     counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_collapse_is_said_where_the_features_had_none() {
+        let of = |effective_rank: f64| Collapse {
+            effective_rank,
+            mean_cosine: 0.1,
+            dimensions: 12,
+        };
+        let said = collapsed(&of(1.0), &of(7.3), 5).unwrap();
+        assert!(said.contains("uses 1.0 of its 12 directions"), "{said}");
+        assert!(said.contains("as they are use 7.3"), "{said}");
+        for (learned, raw, classes) in [(1.0, 7.3, 2), (1.0, 1.2, 5), (2.0, 7.3, 5)] {
+            assert_eq!(collapsed(&of(learned), &of(raw), classes), None);
+        }
+    }
 }

@@ -38,7 +38,7 @@ use super::laplacian::Laplacian;
 use super::lrml::capped;
 use super::nearest::{edges, nearest};
 use super::spd::Cholesky;
-use super::terms::PairTerms;
+use super::terms::{Links, PairTerms};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -172,7 +172,7 @@ impl Isdml {
         x: ArrayView2<f32>,
         pairs: &Pairs,
         monitor: &Monitor,
-    ) -> Result<(Array2<f64>, Vec<(u32, u32, f64)>)> {
+    ) -> Result<(Array2<f64>, Links)> {
         self.validate()?;
         check_finite(x, "semi-supervised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;

@@ -34,7 +34,7 @@ use super::constraints::{Constraints, mass};
 use super::laplacian::Laplacian;
 use super::nearest::{edges, nearest};
 use super::spd::{self, Cholesky};
-use super::terms::PairTerms;
+use super::terms::{Links, PairTerms};
 use crate::learn::{Evidence, Fit, Need};
 use crate::matrix::check_finite;
 use crate::model::Model;
@@ -140,7 +140,7 @@ impl Lrml {
         x: ArrayView2<f32>,
         pairs: &Pairs,
         monitor: &Monitor,
-    ) -> Result<(Array2<f64>, Vec<(u32, u32, f64)>)> {
+    ) -> Result<(Array2<f64>, Links)> {
         self.validate()?;
         check_finite(x, "Laplacian regularised metric learning")?;
         let constraints = Constraints::of(x, pairs, monitor)?;

@@ -29,13 +29,16 @@ pub enum PairTerms {
     },
 }
 
+/// Neighbours, each pair once: `(a, b, w)`, `a < b`, ascending.
+pub type Links = Vec<(u32, u32, f64)>;
+
 /// A metric, the neighbours that it was made of, and what rows go on with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Linked {
     /// `M`, `d x d`.
     pub metric: Array2<f64>,
-    /// Neighbours, each pair once: `(a, b, w)`, `a < b`, ascending.
-    pub links: Vec<(u32, u32, f64)>,
+    /// Its neighbours.
+    pub links: Links,
     /// What rows that learn behind the metric minimise.
     pub terms: PairTerms,
 }

@@ -274,6 +274,7 @@ fn clusters_in_one_word_and_with_their_settings() {
     assert_eq!(recipe.pseudo_labels.own_classes(100, 10), Some(19));
     for (base, fields, field) in [
         ("triplet", "clusters = 0", "pseudo_labels.clusters = 0"),
+        ("triplet", "clusters = 1", "must be at least 2"),
         ("triplet", "per_class = 0", "pseudo_labels.per_class = 0"),
         ("triplet", "every = 0", "pseudo_labels.every = 0"),
         ("triplet", "dim = 0", "pseudo_labels.dim = 0"),
