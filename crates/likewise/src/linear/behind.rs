@@ -18,8 +18,9 @@
 //! spread from the classes.
 //!
 //! The weight of unlike pairs is lowered, as `lrml` lowers its own to have a metric at all, to .9 of the largest at which
-//! the scatter of the other terms minus theirs stays positive. With more, rows go down without end: the farthest
-//! from each other that unit rows can be is at both ends of one direction, and there they gather.
+//! the scatter of the other terms minus theirs stays positive, at the rows of step 1. The farthest from each other
+//! that unit rows can be is at both ends of one direction: with more weight they soon gather there, and with
+//! this one too where they learn for long.
 //!
 //! **Use it** to compare with: between labeled pairs and neighbours there is little that a network
 //! learns here and not from a loss of classes. **Not** without items that have no label.

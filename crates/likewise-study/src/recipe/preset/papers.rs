@@ -177,8 +177,8 @@ impl Recipe {
     /// the 64 directions in which items vary most behind the metric, and of 50 epochs the best is kept.
     ///
     /// **Use it** to compare with that paper, with a [network](crate::recipe::NetworkConfig) for what it reports.
-    /// **Not** for results: pairs and neighbours tell a network little, and the learner alone
-    /// (`lrml` ...) takes seconds.
+    /// **Not** for results: terms of distances draw classes onto few directions, the more the longer they learn, and
+    /// the learner alone (`lrml` ...) takes seconds.
     ///
     /// **Source.** The paper's Algorithm 1; partitions, epochs and learning rate are those of its own method.
     /// **Where we differ.** What it has for the terms of `isdml`, `apllr` and `apit` is not printed:
