@@ -178,11 +178,14 @@ fn bounded(
     let laplacian = Laplacian::of(x.nrows(), links.iter().map(|link| (link.0, link.1)));
     together += &(share(laplacian.scatter(x, &weights), sum) * near);
     let ridge = RIDGE * together.diag().sum() / together.nrows() as f64;
-    together
-        .diag_mut()
-        .mapv_inplace(|v| v + ridge.max(f64::MIN_POSITIVE));
+    together.diag_mut().mapv_inplace(|v| v + ridge);
     let apart = share(constraints.unlike_scatter(), mass(&constraints.unlike));
-    let (unlike, _) = capped(&together, &apart, unlike)?;
+    // Where nothing holds rows together, no weight is borne.
+    let unlike = if ridge > 0.0 {
+        capped(&together, &apart, unlike)?.0
+    } else {
+        0.0
+    };
     Ok(PairTerms::Distances {
         alike,
         unlike,
@@ -337,6 +340,8 @@ mod tests {
             said[0].contains(&format!(": {unlike:.3e} was taken")),
             "{said:?} {unlike}"
         );
+        let nothing = Isdml::new().gamma_s(0.0).beta(0.0);
+        assert!(terms(Behind::Isdml(nothing)).1 <= 0.0);
         // As much as is asked for, where the others bear it.
         assert!((terms(Behind::Lrml(Lrml::new().gamma_d(1e-3))).1 - 1e-3).abs() < 1e-15);
         // Affinities weigh in step 2 what they weighed in step 1.
