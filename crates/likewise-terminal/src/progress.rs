@@ -31,9 +31,10 @@ pub fn monitor(common: &Common, wording: &Wording, resumes: bool) -> (Monitor, S
     let (quiet, verbose) = (common.quiet, common.verbose);
     let current: Mutex<Option<ProgressBar>> = Mutex::new(None);
     let now_and_then = Mutex::new(NowAndThen::new());
-    // Each draw, fold and round meets the same.
+    // Each draw, fold and round meets the same, at most with other figures.
     let told: Mutex<HashSet<String>> = Mutex::new(HashSet::new());
-    let is_new = move |text: &String| (told.lock()).is_ok_and(|mut told| told.insert(text.clone()));
+    let is_new =
+        move |text: &str| (told.lock()).is_ok_and(|mut told| told.insert(without_measured(text)));
     let stages = Stages::default();
     let heard = stages.clone();
     let wording = wording.clone();
@@ -114,6 +115,17 @@ pub fn monitor(common: &Common, wording: &Wording, resumes: bool) -> (Monitor, S
     }
     let _ = ctrlc::set_handler(move || end());
     (monitor, stages)
+}
+
+/// A message less the fractions in it, which are measured. What is counted stays: it may tell one matter from
+/// another.
+fn without_measured(text: &str) -> String {
+    let is_measured = |word: &&str| {
+        let figure = word.trim_matches(|c: char| !c.is_ascii_digit());
+        figure.contains('.') && figure.parse::<f64>().is_ok()
+    };
+    let words = text.split(' ').filter(|word| !is_measured(word));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// The signals that end the work, but Ctrl-C: a terminal that is closed is one of them, unless the program was
@@ -204,6 +216,23 @@ mod tests {
             Some(0x1001)
         );
         assert_eq!(ignored(""), None);
+    }
+
+    #[test]
+    fn figures_that_are_measured_make_no_other_message() {
+        let said = |text: &str| without_measured(text);
+        assert_eq!(
+            said("eta = 1: 2.345e-2 was taken, (0.5) or 0.7;"),
+            said("eta = 1: 7.1e-10 was taken, (0.1) or 12.25;")
+        );
+        for (one, other) in [
+            ("draw 1: no", "draw 2: no"),
+            ("a1.npy: no", "a2.npy: no"),
+            ("row 1.", "row 2."),
+            ("version 1.2.3", "version 1.2.4"),
+        ] {
+            assert_ne!(said(one), said(other));
+        }
     }
 
     #[test]

@@ -178,6 +178,27 @@ impl Monitor {
         }
     }
 
+    /// The same monitor, whose warnings are put in other `words`.
+    ///
+    /// ```
+    /// use likewise::{Event, Monitor};
+    /// let monitor = Monitor::new(|event: &Event| {
+    ///     assert_eq!(event, &Event::Warning("left: two items are identical".into()));
+    /// });
+    /// let left = monitor.with_warnings(|said| format!("left: {said}"));
+    /// left.warn("two items are identical");
+    /// ```
+    pub fn with_warnings(&self, words: impl Fn(&str) -> String + Send + Sync + 'static) -> Self {
+        let all = self.receiver.clone();
+        Self {
+            receiver: Arc::new(move |event| match event {
+                Event::Warning(said) => all(&Event::Warning(words(said))),
+                event => all(event),
+            }),
+            stop: self.stop.clone(),
+        }
+    }
+
     /// Passes a remark on.
     pub fn note(&self, message: impl Into<String>) {
         (self.receiver)(&Event::Note(message.into()));

@@ -1,5 +1,6 @@
 //! What learns, as a recipe writes it down.
 
+use likewise::Monitor;
 use likewise::learn::{Closed, Fit as _};
 use likewise::linear::Stiefel;
 use likewise_nn::cross;
@@ -237,6 +238,28 @@ impl Learner {
             ModelConfig::Network(network) => Some(network),
             _ => None,
         }
+    }
+
+    /// The monitor of its training: what is warned of a setting calls it as the recipe does.
+    pub(crate) fn monitor(&self, outer: &Monitor) -> Monitor {
+        let (kind, path) = match self {
+            Self::Closed(learner) => (learner.name(), "learner."),
+            Self::Cross(learner) => (learner.name(), "learner."),
+            Self::Gradient(gradient) => match &gradient.metric {
+                Some(metric) => (metric.learner.name(), "learner.metric."),
+                None => return outer.clone(),
+            },
+        };
+        let own = format!("{}.", kind.replace('-', "_"));
+        let has_prior = kind == "apit";
+        outer.with_warnings(move |said| {
+            let said = said.replace(&own, path);
+            if has_prior {
+                said.replace("itml.", &format!("{path}prior."))
+            } else {
+                said
+            }
+        })
     }
 
     pub(super) fn validate(&self) -> Result<()> {

@@ -1,6 +1,6 @@
 //! The rows of a study: the recipe and its baselines.
 
-use likewise::{Event, Monitor};
+use likewise::Monitor;
 use serde::{Deserialize, Serialize};
 
 /// A row of a study, by the name that files have for it.
@@ -84,24 +84,15 @@ impl Row {
 
     /// The monitor of what is fitted for this row alone: its warnings say so, as they are not of the recipe.
     pub(super) fn monitor(self, outer: &Monitor) -> Monitor {
-        let to = outer.clone();
-        outer.quiet().also(move |event| match event {
-            Event::Start { stage, total } => to.start(stage.clone(), *total),
-            // Whoever works asks this monitor itself whether to stop.
-            Event::Step { done } => drop(to.step(*done)),
-            Event::End => to.end(),
-            Event::Warning(said) => to.warn(format!("{}: {said}", self.title())),
-            Event::Remark(said) => to.remark(said.clone()),
-            Event::Note(said) => to.note(said.clone()),
-            Event::Values(values) => to.values(values),
-            _ => {}
-        })
+        outer.with_warnings(move |said| format!("{}: {said}", self.title()))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::{Arc, Mutex};
+
+    use likewise::Event;
 
     use super::*;
 

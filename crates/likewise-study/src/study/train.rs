@@ -45,6 +45,7 @@ pub(super) struct Training<'a> {
 impl Ground<'_> {
     pub(super) fn train(&self, training: &Training, monitor: &Monitor) -> Result<Trained> {
         let (recipe, setup, known) = (self.recipe, training.setup, training.known);
+        let monitor = &recipe.learner.monitor(monitor);
         let source = training.source;
         let name = format!("{}-{}-{}", setup.name, source.name(), training.name);
         // The trainings of folds choose an epoch, and nobody reads their logs.

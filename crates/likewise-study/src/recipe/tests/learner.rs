@@ -170,3 +170,47 @@ fn what_is_wrong_with_a_learner_is_told_by_its_path_in_the_file() {
         assert!(said.starts_with(expected), "{text}: {said}");
     }
 }
+
+#[test]
+fn warnings_call_settings_as_the_recipe_does() {
+    use std::sync::{Arc, Mutex};
+
+    use likewise::{Event, Monitor};
+
+    let said = |recipe: &str, warning: &str| {
+        let heard = Arc::new(Mutex::new(String::new()));
+        let to = heard.clone();
+        let outer = Monitor::new(move |event: &Event| {
+            if let Event::Warning(text) = event {
+                to.lock().unwrap().clone_from(text);
+            }
+        });
+        let recipe = Recipe::named(recipe).unwrap();
+        recipe.learner.monitor(&outer).warn(warning);
+        let heard = heard.lock().unwrap();
+        heard.clone()
+    };
+    let of_itml = "it still changed; lower itml.gamma, or raise itml.sweeps";
+    for (recipe, warning, expected) in [
+        ("lrml", "lrml.gamma_d = 1: 0.5", "learner.gamma_d = 1: 0.5"),
+        (
+            "deep-lrml",
+            "lrml.gamma_d = 1: 0.5",
+            "learner.metric.gamma_d = 1: 0.5",
+        ),
+        (
+            "itml",
+            of_itml,
+            "it still changed; lower learner.gamma, or raise learner.sweeps",
+        ),
+        (
+            "deep-apit",
+            of_itml,
+            "it still changed; lower learner.metric.prior.gamma, or raise learner.metric.prior.sweeps",
+        ),
+        ("affinity+seph", "seph.sample", "learner.sample"),
+        ("mixed-lp", "lrml.gamma_d = 1", "lrml.gamma_d = 1"),
+    ] {
+        assert_eq!(said(recipe, warning), expected, "{recipe}");
+    }
+}
