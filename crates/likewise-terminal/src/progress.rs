@@ -121,7 +121,7 @@ pub fn monitor(common: &Common, wording: &Wording, resumes: bool) -> (Monitor, S
 /// another.
 fn without_measured(text: &str) -> String {
     let is_measured = |word: &&str| {
-        let figure = word.trim_matches(|c: char| !c.is_ascii_digit());
+        let figure = word.trim_matches(|c: char| c.is_ascii_punctuation());
         figure.contains('.') && figure.parse::<f64>().is_ok()
     };
     let words = text.split(' ').filter(|word| !is_measured(word));
@@ -228,6 +228,7 @@ mod tests {
         for (one, other) in [
             ("draw 1: no", "draw 2: no"),
             ("a1.npy: no", "a2.npy: no"),
+            ("1.5.npy: no", "2.5.npy: no"),
             ("row 1.", "row 2."),
             ("version 1.2.3", "version 1.2.4"),
         ] {
