@@ -59,8 +59,8 @@ pub enum Total {
 /// are constants, except those of R; a full neighbourhood has no outside, and its second term
 /// is 0. The correction of wrong-signed gradients (eq. 10) is a flag, `correct_gradient`, off as in their results: with
 /// it they print R@1 65.4 where they have 71.4 without.
-/// Items of weight 0 are in no neighbourhood. A [memory](crate::train::Memory) is not looked at:
-/// its rows would need neighbourhoods too.
+/// Items of weight 0 are in no neighbourhood. Of a [memory](crate::train::Memory) the contrastive part alone has
+/// pairs: in the contextual part its rows would need neighbourhoods too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Contextual {

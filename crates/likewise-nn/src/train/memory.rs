@@ -12,7 +12,7 @@ use crate::{Error, Result};
 ///
 /// **When to use it.** With small batches and the pair losses: contrastive, NT-Xent,
 /// multi-similarity. **When not.** In the first epochs, while embeddings still move fast; with
-/// losses of neighbourhoods (contextual does not look at it) or of explicit triplets.
+/// losses of neighbourhoods (of contextual only the contrastive part looks at it) or of explicit triplets.
 ///
 /// **Cost.** `capacity x d` numbers; a loss then takes O(batch (batch + capacity)) memory.
 ///

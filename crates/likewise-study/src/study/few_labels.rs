@@ -21,7 +21,7 @@ use super::draw::Drawn;
 use super::draw_log::DrawLog;
 use super::ground::{Ground, Places, Whiten};
 use super::kept::Kept;
-use super::meters::{calibration, collapse, collapse_of_learned, count};
+use super::meters::{calibration, collapse, collapse_of_learned, collapsed, count};
 use super::plan::Plan;
 use super::results::{Meters, Results, Rows, label_counts};
 use super::rounds::ENOUGH;
@@ -76,18 +76,21 @@ impl<'p> Plan<'p> {
             rows.delivered = Delivered::of(&log);
             (kept, vec![log])
         };
+        let mut learned = collapse_of_learned(&ground, &kept, monitor)?;
+        let mut flat = collapsed(&learned, &raw_collapse, kept.classes.len());
         // A recipe that keeps its last round is one that is looked at as it was trained.
-        if rows.learned_is_worse() && self.recipe.rounds.keep != Keep::Last {
+        if self.recipe.rounds.keep != Keep::Last && rows.learned_is_worse(flat.is_some()) {
             let delivered;
             (kept, delivered) = ground.best_start(kept, &drawn, &rows)?;
             rows.delivered = delivered;
+            learned = collapse_of_learned(&ground, &kept, monitor)?;
+            flat = None;
+        }
+        if let Some(said) = flat {
+            monitor.warn(said);
         }
         let meters = Meters {
-            learned: {
-                let embedded = ground.embed_tested(&kept, monitor)?;
-                let beside = (&raw_collapse, kept.classes.len());
-                collapse_of_learned(&ground, embedded.rows.view(), beside, monitor)?
-            },
+            learned,
             raw: raw_collapse,
             calibration: calibration(&kept.beliefs, &drawn.truth, &kept.classes)?,
             classes: vec![],

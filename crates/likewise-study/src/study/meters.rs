@@ -8,6 +8,7 @@ use likewise::{Beliefs, Labels, Monitor, Part, matrix};
 use ndarray::ArrayView2;
 
 use super::ground::Ground;
+use super::kept::Kept;
 use crate::Result;
 
 /// Items that the collapse meter looks at.
@@ -23,22 +24,18 @@ pub(super) fn collapse(ground: &Ground, tested: ArrayView2<f32>) -> Result<Colla
     Collapse::measure(tested.view())
 }
 
-/// The collapse meter on what was learned of so many classes, with a warning where it collapsed and the features did not.
+/// The collapse meter on what a model makes of the items that are searched.
 pub(super) fn collapse_of_learned(
     ground: &Ground,
-    tested: ArrayView2<f32>,
-    (raw, classes): (&Collapse, usize),
+    kept: &Kept,
     monitor: &Monitor,
 ) -> Result<Collapse> {
-    let learned = collapse(ground, tested)?;
-    if let Some(said) = collapsed(&learned, raw, classes) {
-        monitor.warn(said);
-    }
-    Ok(learned)
+    let embedded = ground.embed_tested(kept, monitor)?;
+    collapse(ground, embedded.rows.view())
 }
 
 /// What is said of an embedding of so many classes that collapsed where the features did not.
-fn collapsed(learned: &Collapse, raw: &Collapse, classes: usize) -> Option<String> {
+pub(super) fn collapsed(learned: &Collapse, raw: &Collapse, classes: usize) -> Option<String> {
     let flat = |of: &Collapse| of.verdict() == Verdict::Collapsed;
     // Two classes need no more than a line.
     (classes > 2 && flat(learned) && !flat(raw)).then(|| {

@@ -189,13 +189,14 @@ impl Rows {
     }
 
     /// Whether learning more likely did harm than not, with few labels to say so: by more than
-    /// half of the interval's half, about one standard error.
-    pub(super) fn learned_is_worse(&self) -> bool {
+    /// half of the interval's half, about one standard error. Of an embedding that collapsed any fall counts:
+    /// what says that it does harm is more than the labels.
+    pub(super) fn learned_is_worse(&self, collapsed: bool) -> bool {
         let answer = self.best_start().and_then(|start| self.answer(start));
         answer.is_some_and(|answer| {
             let e = answer.difference;
             let half = (e.high - e.value).max(e.value - e.low);
-            e.value + half / 2.0 < 0.0
+            e.value + if collapsed { 0.0 } else { half / 2.0 } < 0.0
         })
     }
 
@@ -537,6 +538,35 @@ mod tests {
         // Raw features that are the best start themselves are told of once.
         assert_eq!(rows.falls(Row::Raw).len(), 2);
     }
+
+    #[test]
+    fn of_an_embedding_that_collapsed_any_fall_counts() {
+        let of = |value| Summary {
+            map_at_r: Some(value),
+            ..Summary::default()
+        };
+        let worse = |value: f64, half: f64, collapsed| {
+            let difference = Estimate {
+                value,
+                low: value - half,
+                high: value + half,
+            };
+            let rows = Rows {
+                summaries: BTreeMap::from([(Row::Raw, of(0.5)), (Row::Recipe, of(0.5 + value))]),
+                differences: BTreeMap::from([(
+                    Row::Raw,
+                    BTreeMap::from([("map_at_r".into(), difference)]),
+                )]),
+                ..Rows::default()
+            };
+            rows.learned_is_worse(collapsed)
+        };
+        assert!(worse(-0.03, 0.04, false));
+        assert!(!worse(-0.01, 0.04, false));
+        assert!(worse(-0.01, 0.04, true));
+        assert!(!worse(0.01, 0.04, true));
+    }
+
     #[test]
     fn a_run_keeps_the_k_that_are_asked_for() {
         let by_k = |one, eight| BTreeMap::from([(1, one), (8, eight)]);

@@ -13,7 +13,7 @@ use ndarray::Array2;
 use super::draw_log::DrawLog;
 use super::ground::Ground;
 use super::kept::Kept;
-use super::meters::{calibration, collapse, collapse_of_learned, count};
+use super::meters::{calibration, collapse, collapse_of_learned, collapsed, count};
 use super::plan::Plan;
 use super::protocol::SplitKind;
 use super::results::{ALL, Meters, Results, Rows};
@@ -89,11 +89,10 @@ impl<'p> Plan<'p> {
         }
 
         let mut kept = first.ok_or_else(|| Error::parameter("draws", 0, "must be at least 1"))?;
-        let learned = {
-            let embedded = ground.embed_tested(&kept, monitor)?;
-            let beside = (&raw, kept.classes.len());
-            collapse_of_learned(&ground, embedded.rows.view(), beside, monitor)?
-        };
+        let learned = collapse_of_learned(&ground, &kept, monitor)?;
+        if let Some(said) = collapsed(&learned, &raw, kept.classes.len()) {
+            monitor.warn(said);
+        }
         // Rankings number the tested items, of which a refit has others.
         let asked = rows[&Row::Recipe].iter().map(|run| &run.ranking);
         let classes = by_class(asked, &ground.tested_labels);

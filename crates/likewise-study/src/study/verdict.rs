@@ -398,7 +398,7 @@ impl Verdict {
             ));
         }
         if let Some(sure) = self.sure {
-            lines.push(sure.in_words(self.delivered));
+            lines.push(sure.in_words(self.delivered, self.measured_lower()));
         }
         lines.extend(self.validation.iter().map(|said| format!("{said}.")));
         lines.extend(self.delivered_in_words(recipe));
@@ -406,11 +406,16 @@ impl Verdict {
         lines
     }
 
+    /// Whether what was learned measured below the best start by few labels, be it by less than luck can do.
+    fn measured_lower(&self) -> bool {
+        let below = |answer: &Answer| answer.difference.value < 0.0;
+        self.sure.is_some_and(|sure| sure.few_labels) && self.labels.as_ref().is_some_and(below)
+    }
+
     /// What stands in the run, and why; nothing where that is plain.
     fn delivered_in_words(&self, recipe: &str) -> Option<String> {
         let labels = self.labels.as_ref();
-        let few_labels = self.sure.is_some_and(|sure| sure.few_labels);
-        let lower = few_labels && labels.is_some_and(|answer| answer.difference.value < 0.0);
+        let lower = self.measured_lower();
         let clearly = labels.is_some_and(|answer| answer.difference.high < 0.0);
         let said = match self.delivered {
             Delivered::Learned if labels.is_some_and(|a| a.finding == Finding::Worse) => {
@@ -465,14 +470,14 @@ impl Verdict {
 }
 
 impl Sureness {
-    fn in_words(self, delivered: Delivered) -> String {
+    fn in_words(self, delivered: Delivered, lower: bool) -> String {
         let (queries, gallery) = (self.queries, self.gallery);
         let learned = delivered == Delivered::Learned;
         if self.few_labels {
-            let all = if learned {
-                "; the model in the run has learned from all, and may well be better"
-            } else {
-                ""
+            let all = match learned {
+                true if lower => "; the model in the run has learned from all",
+                true => "; the model in the run has learned from all, and may well be better",
+                false => "",
             };
             let chosen = if self.chosen_once {
                 "The same labels chose the recipe, by other rounds, which flatters it a little. "
@@ -819,7 +824,11 @@ mod tests {
             few.labels.as_mut().unwrap().difference = estimate(-0.1, half);
             let lines = few.lines("mmc").join("\n");
             assert!(lines.contains(words), "{half}: {lines}");
+            assert!(!lines.contains("may well be better"), "{half}: {lines}");
         }
+        few.labels.as_mut().unwrap().difference = estimate(0.1, 0.2);
+        let lines = few.lines("mmc").join("\n");
+        assert!(lines.contains("may well be better"), "{lines}");
         let said = verdict(LABELS, false).headline();
         assert!(
             said.starts_with("Did the labels help? The recipe learns nothing from them"),

@@ -6,7 +6,8 @@
 //! M = (P^-1 + eta H)^-1                              H = X^T (D_W - W) X, scaled
 //! ```
 //!
-//! with the propagated affinity `W` as [`apllr`](super::apllr) has it. `eta` = 0 gives `P`.
+//! with the propagated affinity `W` as [`apllr`](super::apllr) has it. `eta` = 0 gives `P`, with eigenvalues of at least a
+//! millionth of the largest.
 //!
 //! **Use it** as [`Apllr`](super::Apllr), with few pairs: its prior never is singular. **Not** where
 //! [`Itml`] alone is as good, which says nothing of rows without pairs and needs no graph.

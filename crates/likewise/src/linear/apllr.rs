@@ -8,7 +8,7 @@
 //!
 //! with the propagated affinity `W` of Liu, He and Chang: 1 and -1 on alike and unlike pairs, spread over
 //! the neighbours of all rows. `P` is how much likelier a difference is of an alike than of an
-//! unlike pair, both being Gaussian. `eta` = 0 gives `P`.
+//! unlike pair, both being Gaussian; its eigenvalues are at least a millionth of the largest. `eta` = 0 gives `P`.
 //!
 //! **Use it** to compare with: printed results are below those of plain features on two of four
 //! sets, as few pairs leave `S` next to singular. **Not** in many dimensions; take 100 to 200
@@ -24,7 +24,9 @@
 //! constraints", CVPR 2012. Ours: the ridge (1e-3 of the mean variance, [`Apllr::paper`] 1e-8), the scale of `H`
 //! and the bound of `eta` ([below](#what-is-shared)), weights. In directions in which
 //! no alike pair differs, as of few items in many columns, `P` is as large as the inverse of the ridge, and
-//! `eta` is lowered to about the ridge: with 1e-8 affinities have next to no part in `M`. Report both ridges there.
+//! `eta` is lowered to about the ridge: with 1e-8 affinities have next to no part in `M`, and where the largest
+//! eigenvalue is that inverse, a millionth of it is more than pairs say of any other direction: `P` then only tells directions in which
+//! no alike pair differs from all others. Report both ridges there.
 //!
 //! # What is shared
 //! With `R = (I - gamma Q)^-1` of the graph of neighbours and `W0` as the pairs say, `H` is divided
@@ -83,7 +85,8 @@ impl Apllr {
         Self::default()
     }
 
-    /// Next to no ridge: near-singular priors stay what they are, and next to one affinities have hardly any part.
+    /// Next to no ridge: a prior that is near-singular has eigenvalues as large as its inverse, beside which affinities
+    /// have hardly any part, and what is less than a millionth of them is raised to that.
     pub fn paper() -> Self {
         Self::default().ridge(1e-8)
     }

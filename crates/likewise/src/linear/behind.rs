@@ -18,7 +18,8 @@
 //! spread from the classes.
 //!
 //! The weight of unlike pairs is lowered, as `lrml` lowers its own to have a metric at all, to .9 of the largest at which
-//! the scatter of the other terms minus theirs stays positive, at the rows of step 1. The farthest from each other
+//! the scatter of the other terms minus theirs stays positive, at the rows of step 1; negative affinities, which push
+//! apart too, are left out of that scatter, and push in step 2 as much as they weigh. The farthest from each other
 //! that unit rows can be is at both ends of one direction: with more weight they soon gather there, and with
 //! this one too where they learn for long.
 //!

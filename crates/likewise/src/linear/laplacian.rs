@@ -16,6 +16,8 @@ use crate::parallel;
 /// Rows at a time, and rows of one task within these.
 const ROWS: usize = 2048;
 const TASK: usize = 64;
+/// Links of a row that are added in one pass over its sums: half of the time is to fetch and to store these.
+const TOGETHER: usize = 4;
 
 /// Which rows are linked, from either side.
 #[derive(Debug, Clone)]
@@ -92,19 +94,38 @@ impl Laplacian {
             for (place, mut row) in rows.rows_mut().into_iter().enumerate() {
                 let own = from + task * TASK + place;
                 let sums = row.as_slice_mut().unwrap_or_default();
+                // What stands at the end adds nothing.
+                let (mut together, mut held) = ([(0.0, row_of(own)); TOGETHER], 0);
                 for &(other, link) in &self.arcs[self.starts[own]..self.starts[own + 1]] {
                     let weight = weights[link as usize];
                     if weight == 0.0 {
                         continue;
                     }
-                    let both = row_of(own).iter().zip(row_of(other as usize));
-                    for (sum, (&a, &b)) in sums.iter_mut().zip(both) {
-                        *sum += weight * (a.into() - b.into());
+                    together[held] = (weight, row_of(other as usize));
+                    held += 1;
+                    if held == TOGETHER {
+                        add(sums, row_of(own), &together);
+                        held = 0;
                     }
+                }
+                if held > 0 {
+                    together[held..].fill((0.0, row_of(own)));
+                    add(sums, row_of(own), &together);
                 }
             }
         });
         out
+    }
+}
+
+/// Adds `w (a - b)` of each `(w, b)`, one after the other, to the sums.
+fn add<T: Copy + Into<f64>>(sums: &mut [f64], a: &[T], linked: &[(f64, &[T]); TOGETHER]) {
+    let d = sums.len();
+    // Of the same length as the sums, so that no place is checked.
+    let (a, linked) = (&a[..d], linked.map(|(weight, b)| (weight, &b[..d])));
+    for (i, sum) in sums.iter_mut().enumerate() {
+        let own = a[i].into();
+        *sum = (linked.iter()).fold(*sum, |sum, (weight, b)| sum + weight * (own - b[i].into()));
     }
 }
 
