@@ -312,6 +312,16 @@ impl Loss {
         self.compares() || self.has_proxies()
     }
 
+    /// Parameters that change nothing beside its others, and why.
+    pub fn idle(&self) -> Vec<(&'static str, &'static str)> {
+        match self {
+            Self::Contextual(loss) => loss.idle(),
+            Self::Roadmap(loss) => loss.idle(),
+            Self::SoftTriple(loss) => loss.idle(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Proxies that a class needs; 0 for losses without proxies.
     pub fn proxies_per_class(&self) -> usize {
         match self {

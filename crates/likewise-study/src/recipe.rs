@@ -35,6 +35,7 @@ pub(crate) use self::pseudo_labels::{TURNS, most_neighbors};
 pub use self::rounds::{Keep, RoundsConfig};
 pub use self::start::StartConfig;
 pub(crate) use self::start::{PLAIN_SHRINKAGE, ROOT, keeps_all};
+pub(crate) use self::written::in_list;
 use crate::{Error, Result, usage};
 
 /// All choices of a run.
@@ -299,7 +300,13 @@ impl Recipe {
             Learner::Closed(Closed::Apit(apit)) => ("learner.prior", apit.idle_of_prior()),
             Learner::Gradient(gradient) => match gradient.metric.map(|metric| metric.learner) {
                 Some(Behind::Apit(apit)) => ("learner.metric.prior", apit.idle_of_prior()),
-                _ => return Vec::new(),
+                Some(_) => return Vec::new(),
+                None => {
+                    let idle = gradient.loss.idle().into_iter();
+                    return idle
+                        .map(|(name, why)| (format!("learner.loss.{name}"), why))
+                        .collect();
+                }
             },
             _ => return Vec::new(),
         };

@@ -14,7 +14,7 @@ use likewise_nn::cross::Deep;
 use likewise_nn::loss::Loss;
 
 use crate::near;
-use crate::recipe::{Preset, Recipe, Traits};
+use crate::recipe::{Preset, Recipe, Traits, in_list};
 use crate::{Error, Result, failed, usage};
 use words::WORDS;
 
@@ -299,14 +299,21 @@ fn settings(recipe: &Recipe) -> Result<String> {
     Ok(format!("{head}\n\n{}", lines.join("\n")))
 }
 
-/// Takes what stands at this path out of a table of tables, if something does.
+/// Takes what stands at this path out of a table of tables and lists, if something does.
 fn remove(table: &mut toml::Table, path: &str) {
     let Some((first, rest)) = path.split_once('.') else {
         table.remove(path);
         return;
     };
-    if let Some(toml::Value::Table(inner)) = table.get_mut(first) {
-        remove(inner, rest);
+    match table.get_mut(first) {
+        Some(toml::Value::Table(inner)) => remove(inner, rest),
+        Some(toml::Value::Array(list)) => {
+            let (place, rest) = in_list(rest);
+            if let Some(toml::Value::Table(inner)) = list.get_mut(place) {
+                remove(inner, rest);
+            }
+        }
+        _ => {}
     }
 }
 

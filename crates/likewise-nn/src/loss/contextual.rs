@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, cosine, count, share};
 use super::contrastive::Contrastive;
-use crate::Result;
+use crate::{Error, Result};
 #[cfg(feature = "networks")]
 use {
     super::SimilarityRegularizer,
@@ -123,7 +123,51 @@ impl Contextual {
         share("loss.gamma", self.gamma)?;
         cosine("loss.mean_cosine", self.mean_cosine)?;
         cosine("loss.positive_margin", self.positive_margin)?;
-        cosine("loss.negative_margin", self.negative_margin)
+        cosine("loss.negative_margin", self.negative_margin)?;
+        if self.weights().1 < 0.0 {
+            let rule = format!(
+                "must be at most 1 - lambda = {}, of which it leaves the rest to the contrastive part",
+                1.0 - self.lambda
+            );
+            return Err(Error::parameter("loss.gamma", self.gamma, &rule));
+        }
+        Ok(())
+    }
+
+    /// What the contextual and the contrastive part weigh. What is left of 1 but for rounding is nothing.
+    fn weights(&self) -> (f64, f64) {
+        let rest = |of: f64| if of.abs() < 1e-12 { 0.0 } else { of };
+        match self.total {
+            Total::Shared => (self.lambda, rest(1.0 - self.lambda - self.gamma)),
+            Total::Presented => (self.lambda, rest(1.0 - self.lambda)),
+            Total::Swapped => (rest(1.0 - self.lambda), self.lambda),
+        }
+    }
+
+    /// Parameters that change nothing beside the others, and why.
+    pub(super) fn idle(&self) -> Vec<(&'static str, &'static str)> {
+        let (context, contrast) = self.weights();
+        let parts: [(f64, &[&str], &str); 3] = [
+            (
+                context,
+                &["k", "eps", "alpha", "correct_gradient"],
+                "lambda leaves the contextual part no weight",
+            ),
+            (
+                contrast,
+                &["positive_margin", "negative_margin"],
+                "lambda and gamma leave the contrastive part no weight",
+            ),
+            (
+                self.gamma,
+                &["mean_cosine"],
+                "a gamma of 0 gives the regulariser no weight",
+            ),
+        ];
+        let nothing = parts.into_iter().filter(|(weight, ..)| *weight == 0.0);
+        nothing
+            .flat_map(|(_, names, why)| names.iter().map(move |name| (*name, why)))
+            .collect()
     }
 }
 
@@ -134,11 +178,7 @@ impl Contextual {
         let pairs = pairs.like(&embeddings);
         let [m, _] = pairs.dims();
         let cosines = cosines(embeddings, m);
-        let (context, contrast) = match self.total {
-            Total::Shared => (self.lambda, 1.0 - self.lambda - self.gamma),
-            Total::Presented => (self.lambda, 1.0 - self.lambda),
-            Total::Swapped => (1.0 - self.lambda, self.lambda),
-        };
+        let (context, contrast) = self.weights();
         // Every part is left out at weight 0, not multiplied by it.
         let mut loss = Tensor::<1>::zeros([1], (&cosines.device(), cosines.dtype()));
         if contrast != 0.0 {

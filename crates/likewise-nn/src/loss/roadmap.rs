@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::check::{above_zero, at_least_zero, cosine};
 use super::contrastive::Contrastive;
-use crate::Result;
+use crate::{Error, Result};
 #[cfg(feature = "networks")]
 use {
     super::cosine::cosines,
@@ -92,7 +92,27 @@ impl Roadmap {
         at_least_zero("loss.offset", self.offset.unwrap_or(0.0))?;
         at_least_zero("loss.start", self.start)?;
         cosine("loss.positive_margin", self.positive_margin)?;
-        cosine("loss.negative_margin", self.negative_margin)
+        cosine("loss.negative_margin", self.negative_margin)?;
+        if self.ranking == 0.0 && self.calibration == 0.0 {
+            let rule = "must be above 0 where calibration is 0; else nothing is learned";
+            return Err(Error::parameter("loss.ranking", self.ranking, rule));
+        }
+        Ok(())
+    }
+
+    /// Parameters that change nothing beside the others, and why.
+    pub(super) fn idle(&self) -> Vec<(&'static str, &'static str)> {
+        let of_ranking = ["tau", "rho", "delta", "offset", "start", "legacy"];
+        let of_calibration = ["positive_margin", "negative_margin"];
+        if self.ranking == 0.0 {
+            let why = "a ranking of 0 leaves its part no weight";
+            of_ranking.map(|name| (name, why)).into()
+        } else if self.calibration == 0.0 {
+            let why = "a calibration of 0 leaves its part no weight";
+            of_calibration.map(|name| (name, why)).into()
+        } else {
+            Vec::new()
+        }
     }
 }
 

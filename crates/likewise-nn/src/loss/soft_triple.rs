@@ -65,6 +65,16 @@ impl SoftTriple {
         at_least_zero("loss.margin", self.margin)?;
         at_least_zero("loss.tau", self.tau)
     }
+
+    /// Parameters that change nothing beside the others, and why.
+    pub(super) fn idle(&self) -> Vec<(&'static str, &'static str)> {
+        let why = "one center a class leaves no choice, and none to draw together";
+        let of_several = ["gamma", "tau"].map(|name| (name, why));
+        of_several
+            .into_iter()
+            .filter(|_| self.centers == 1)
+            .collect()
+    }
 }
 
 #[cfg(feature = "networks")]

@@ -161,6 +161,24 @@ impl Losses {
         of.filter(|&each| each > 0).collect()
     }
 
+    /// Parameters that change nothing beside the others of their loss, and why: `k`, or `1.k` of the second
+    /// loss of a list.
+    pub fn idle(&self) -> Vec<(String, &'static str)> {
+        let alone = self.single().is_some();
+        let of = |(place, term): (usize, &Weighted)| {
+            let named = move |name: &str| {
+                if alone {
+                    name.to_owned()
+                } else {
+                    format!("{place}.{name}")
+                }
+            };
+            let idle = term.loss.idle().into_iter();
+            idle.map(move |(name, why)| (named(name), why))
+        };
+        self.iter().enumerate().flat_map(of).collect()
+    }
+
     /// Checks the list, the weights and the parameters; an error names the field, its value and
     /// the rule.
     pub fn validate(&self) -> Result<()> {

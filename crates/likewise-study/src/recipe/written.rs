@@ -271,14 +271,26 @@ fn no_effect((path, why): &(String, &str)) -> Error {
     Error::data(format!("{path}: has no effect: {why}; leave it out"))
 }
 
-/// Whether a table of tables says something at this path.
+/// Whether a table of tables says something at this path, in which a number is a place of a list.
 fn holds(table: &toml::Table, path: &str) -> bool {
-    match path.split_once('.') {
-        None => table.contains_key(path),
-        Some((first, rest)) => {
-            (table.get(first).and_then(toml::Value::as_table)).is_some_and(|t| holds(t, rest))
+    let Some((first, rest)) = path.split_once('.') else {
+        return table.contains_key(path);
+    };
+    match table.get(first) {
+        Some(toml::Value::Table(inner)) => holds(inner, rest),
+        Some(toml::Value::Array(list)) => {
+            let (place, rest) = in_list(rest);
+            (list.get(place).and_then(toml::Value::as_table)).is_some_and(|t| holds(t, rest))
         }
+        _ => false,
     }
+}
+
+/// The place of a list that a path begins with, the first where it says none, and what follows.
+pub(crate) fn in_list(path: &str) -> (usize, &str) {
+    let place = path.split_once('.');
+    let place = place.and_then(|(place, rest)| Some((place.parse().ok()?, rest)));
+    place.unwrap_or((0, path))
 }
 
 /// Whether a table says every setting of a recipe.

@@ -149,10 +149,17 @@ impl<'p> Plan<'p> {
             return Err(Error::data("the split leaves nothing to fit on"));
         }
         if places.queries.is_empty() {
-            return Err(Error::data(
-                "the split leaves no two labeled items of one class to test on; label more \
-                 items, or let all labels be fitted and measured by folds",
-            ));
+            // Of items with several labels each there are no folds.
+            let (shared, or) = match labels.tags() {
+                None => (
+                    "of one class",
+                    ", or let all labels be fitted and measured by folds",
+                ),
+                Some(_) => ("that share a label", ""),
+            };
+            return Err(Error::data(format!(
+                "the split leaves no two labeled items {shared} to test on; label more items{or}"
+            )));
         }
         self.ground_on(Cow::Borrowed(labels), places)
     }

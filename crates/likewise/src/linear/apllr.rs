@@ -178,7 +178,7 @@ impl Apllr {
             let mut mean = scatter / pairs;
             let ridge = self.ridge * mean.diag().sum() / mean.nrows() as f64;
             mean.diag_mut().mapv_inplace(|v| v + ridge);
-            let remedy = "raise apllr.ridge";
+            let remedy = "raise ridge";
             Ok::<_, Error>(Cholesky::of_metric(&mean, "what pairs say", remedy)?.inverse())
         };
         let alike = inverse(constraints.alike_scatter(), mass(&constraints.alike))?;

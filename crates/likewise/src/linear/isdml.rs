@@ -257,7 +257,7 @@ impl Isdml {
                 self.gamma_d
             ));
         }
-        let remedy = "raise isdml.barrier";
+        let remedy = "raise barrier";
         let whole = Cholesky::of_metric(&(together - apart * gamma_d), "what is near", remedy)?;
         Ok(whole.inverse() * (self.barrier / scale))
     }

@@ -157,6 +157,69 @@ fn a_setting_that_changes_nothing_is_refused() {
     assert!(Recipe::from_toml(&format!("{lone}{proxies}")).is_ok());
 }
 
+#[test]
+fn a_parameter_that_its_loss_does_not_use_is_refused() {
+    let contextual = "name = 'contextual', lambda = 1, gamma = 0";
+    for (loss, path) in [
+        (
+            format!("{{ {contextual}, negative_margin = 0.5 }}"),
+            "learner.loss.negative_margin",
+        ),
+        (
+            format!("{{ {contextual}, mean_cosine = 0.3 }}"),
+            "learner.loss.mean_cosine",
+        ),
+        (
+            "{ name = 'contextual', lambda = 0, k = 5 }".into(),
+            "learner.loss.k",
+        ),
+        (
+            "{ name = 'roadmap', ranking = 0, tau = 0.1 }".into(),
+            "learner.loss.tau",
+        ),
+        (
+            "{ name = 'roadmap', calibration = 0, positive_margin = 0.8 }".into(),
+            "learner.loss.positive_margin",
+        ),
+        (
+            "{ name = 'soft-triple', centers = 1, tau = 0.1 }".into(),
+            "learner.loss.tau",
+        ),
+        (
+            format!("[{{ name = 'center' }}, {{ {contextual}, mean_cosine = 0.3 }}]"),
+            "learner.loss.1.mean_cosine",
+        ),
+        (
+            format!("[{{ {contextual}, mean_cosine = 0.3 }}]"),
+            "learner.loss.mean_cosine",
+        ),
+    ] {
+        let said = Recipe::from_toml(&format!("learner.loss = {loss}")).unwrap_err();
+        let begins = format!("{path}: has no effect");
+        assert!(said.to_string().starts_with(&begins), "{loss}: {said}");
+    }
+    for loss in [
+        format!("{{ {contextual}, k = 5 }}"),
+        "{ name = 'contextual', mean_cosine = 0.3 }".into(),
+        "{ name = 'contextual', total = 'presented', lambda = 1, mean_cosine = 0.3 }".into(),
+        "{ name = 'roadmap', ranking = 0, positive_margin = 0.8 }".into(),
+        "{ name = 'soft-triple', centers = 2, tau = 0.1 }".into(),
+        format!("[{{ name = 'center' }}, {{ {contextual}, k = 5 }}]"),
+    ] {
+        Recipe::from_toml(&format!("learner.loss = {loss}")).unwrap();
+    }
+    for (loss, field) in [
+        ("{ name = 'contextual', lambda = 1 }", "learner.loss.gamma"),
+        (
+            "{ name = 'roadmap', ranking = 0, calibration = 0 }",
+            "learner.loss.ranking",
+        ),
+    ] {
+        let said = Recipe::from_toml(&format!("learner.loss = {loss}")).unwrap_err();
+        assert!(said.to_string().starts_with(field), "{loss}: {said}");
+    }
+}
+
 /// The list of methods knows them; recipes, the command and Python ask it.
 #[test]
 fn a_parameter_that_its_method_does_not_use_is_refused() {
